@@ -270,7 +270,8 @@ async def a_reset_of_one_cycle_suffices(dut):
 @cocotb.test()
 @cocotb.parametrize(floats=[1, 11, 366], pauses=PAUSES)
 async def results_are_repeated_to_the_member_that_asks(dut, floats, pauses):
-    """A late contribution and a Help get the results of this round and of the one before, at the asker's port only."""
+    """A late contribution and a Help are answered with the results of this round and the previous one, only at the
+    requester's port."""
     there = await board(dut, pauses, pauses)
     await there.host.configure(members=4, floats=floats, threshold=4, base=BASE, segments=3)
     results = {}
@@ -302,7 +303,7 @@ async def results_are_repeated_to_the_member_that_asks(dut, floats, pauses):
 
 @cocotb.test()
 async def a_spent_budget_ends_the_repeats(dut):
-    """A member gets no more repeated results than its budget; the requests beyond it are counted."""
+    """A member receives no more retransmitted results than its budget allows; further requests are counted."""
     there = await board(dut)
     await there.host.configure(members=2, floats=3, threshold=2, base=BASE, budget=2)
     given = vectors(2, 3, 1)

@@ -60,7 +60,7 @@ def tuser(frame, source=0, destination=0):
 
 
 def result_ports(members):
-    """Returns the `tuser` destination of the results of a job with this number of members: their ports, and the host."""
+    """Returns the `tuser` destination of results in a job with this number of members: their ports, and the host's."""
     ports = HOST_PORT
     for number in range(members):
         ports |= port_bit(number % 4)

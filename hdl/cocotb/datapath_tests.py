@@ -153,7 +153,7 @@ async def a_burst_of_results_overruns_a_slow_port(dut):
 
 @cocotb.test()
 async def results_go_to_the_ports_of_members_only(dut):
-    """If a job has workers at two of the four ports, its results leave through these two ports only."""
+    """If a job has workers at two of the four ports, its results leave only through these two ports."""
     there = await switch(dut, floats=5, members=2)
     vectors = [floats_of(5, random.Random(number)) for number in range(2)]
     for number, vector in enumerate(vectors):
@@ -167,7 +167,7 @@ async def results_go_to_the_ports_of_members_only(dut):
 
 @cocotb.test()
 async def a_help_gets_the_result_at_its_own_port(dut):
-    """A worker that has lost a result gets it by Help, and no other worker gets a copy of the result."""
+    """A worker that has lost a result receives it by Help, and no other worker receives a copy of the result."""
     there = await switch(dut, 366)
     expected = await contribute(there, 0, 366, random.Random(11))
     for port in PORTS:

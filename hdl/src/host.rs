@@ -34,7 +34,7 @@ pub const RESULT_ADDRESSES: FrameAddresses = FrameAddresses {
     source: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), DEFAULT_PORT),
     destination: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 255), DEFAULT_PORT),
 };
-/// Size of everything before the floats, that is, of the headers and the Seg, in bytes.
+/// Total size of the headers and the Seg, which precede the floats, in bytes.
 pub const HEADER_LEN_BYTES: usize = 50;
 
 impl JobSetup {

@@ -51,7 +51,7 @@ enum Command {
     },
     /// Print the register map as a table
     ///
-    /// The table is that of hdl/README.md. `generate` writes the same map as a C header.
+    /// hdl/README.md contains the same table. `generate` writes the same map as a C header.
     Registers {
         /// Print the registers as one line of JSON
         #[arg(long)]

@@ -12,7 +12,7 @@ pub(crate) struct Frames<'a> {
     /// Spans of the frames at the input, in order: one contribution per worker, with an ordinary frame before the last
     /// contribution.
     pub(crate) entered: &'a [FrameSpan],
-    /// Spans at the output: that of the ordinary frame, then that of the result.
+    /// Spans at the output: first that of the ordinary frame, then that of the result.
     pub(crate) left: [FrameSpan; 2],
     /// Number of bursts in a contribution.
     pub(crate) bursts: usize,
@@ -155,7 +155,7 @@ fn chart(title: String, frames: &Frames<'_>, active: &[Vec<bool>]) -> GanttChart
 
 impl Frames<'_> {
     /// Returns the bars of a stage. A bar covers consecutive active cycles that belong to the same frame. `active` and
-    /// `pops` state for each cycle whether the stage is active and whether a burst leaves the burst queue.
+    /// `pops` indicate for each cycle whether the stage is active and whether a burst leaves the burst queue.
     fn spans(&self, owner: Owner, active: &[bool], pops: &[bool]) -> Vec<Span> {
         let contributions = self.entered.len() - 1;
         let (ordinary, result) = (contributions, contributions + 1);

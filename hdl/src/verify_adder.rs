@@ -12,8 +12,8 @@ use serde_json::json;
 pub(crate) struct Options {
     /// Number of random pairs of operands
     ///
-    /// At least half of the operands have an exponent near that of 1.0 or near a limit of the format. In one pair in
-    /// eight, the operands nearly cancel.
+    /// At least half of the operands have an exponent near the exponent of 1.0 or near a limit of the format. In one
+    /// pair in eight, the operands nearly cancel.
     #[arg(long, default_value_t = 100_000_000)]
     random: u64,
     /// Seed for the random pairs
@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         println!("{}", json!({ "random": random, "seed": seed, "outcome": outcome, "seconds": seconds }));
     } else {
         println!(
-            "{sums} sums computed by the Verilog adder, {random} of them of random pairs ({nan} NaN, {infinite} \
+            "{sums} sums computed by the Verilog adder, {random} of them for random pairs ({nan} NaN, {infinite} \
              infinite, {subnormal} subnormal): all correct; {seconds:.0} s"
         );
     }

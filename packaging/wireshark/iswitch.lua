@@ -9,8 +9,8 @@ local HEADER_LEN, JOIN_LEN, ACK_LEN, DIGEST_LEN, RANGE_LEN = 12, 76, 60, 28, 12
 local GROUP_LEN, NONCE_LEN, NAME_LEN, ABSENT_LEN = 20, 20, 18, 20
 local TRAILER_LEN, TAG_LEN, SEG_LEN = 24, 8, 8
 local VERSION = 1
--- Maximum length of a data packet, at an MTU of 9000 bytes. A captured packet is longer if it is a super-frame of the
--- kernel (GSO or GRO).
+-- Maximum length of a data packet, at an MTU of 9000 bytes. A captured packet is longer if it is a kernel super-frame
+-- (GSO or GRO).
 local MAX_PAYLOAD_LEN = 8968
 local TOS_MASK = 0xfc
 
@@ -109,8 +109,8 @@ field("uint16", "name.rank", "Rank (65535: unknown)", base.DEC)
 field("string", "name.job", "Name of the job")
 field("string", "name.owner", "Owner of the job")
 field("string", "name.host", "Host name of the sender")
-field("uint32", "absent.round", "Oldest round that waits for members", base.DEC)
-field("uint16", "absent.count", "Number of members for which the round waits", base.DEC)
+field("uint32", "absent.round", "Oldest round that is waiting for members", base.DEC)
+field("uint16", "absent.count", "Number of members that the round is waiting for", base.DEC)
 field("uint16", "absent.rank", "Rank of a member (65535: unknown)", base.DEC)
 field("string", "absent.host", "Host name of a member")
 
@@ -419,7 +419,7 @@ function dissect.Absent(tree, buffer)
     end
     add_padding(tree, buffer, at)
     local count = buffer(16, 2):le_uint()
-    return string.format("round %d waits for %d: %s", buffer(12, 4):le_uint(), count, table.concat(shown, ", "))
+    return string.format("round %d is waiting for %d: %s", buffer(12, 4):le_uint(), count, table.concat(shown, ", "))
 end
 
 function dissect.Ack(tree, buffer)

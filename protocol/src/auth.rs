@@ -37,7 +37,8 @@ const TAG_KEY_LEN_BYTES: usize = 16;
 /// Context that is signed with a packet that does not belong to a session (requirement A-3).
 pub const NO_SESSION: u64 = 0;
 
-/// Direction of a packet. The tag covers it, so a packet that is reflected to its sender is not accepted as authentic.
+/// Direction of a packet. The tag covers the direction, so a packet reflected to its sender is not accepted as
+/// authentic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Direction {
@@ -67,7 +68,7 @@ impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length(len) => {
-                write!(f, "the key has {len} bytes, expected {MIN_KEY_LEN_BYTES} to {MAX_KEY_LEN_BYTES}")
+                write!(f, "the key is {len} bytes long, expected {MIN_KEY_LEN_BYTES} to {MAX_KEY_LEN_BYTES}")
             }
             Self::NotHex => {
                 f.write_str("the key is not valid, expected one line of hexadecimal digits, two per byte")
@@ -191,7 +192,7 @@ pub struct Conversation {
     heard: u64,
     /// Highest of the member's own counters that the switch has repeated in an answer outside a session.
     answered: u64,
-    /// Epoch of the packets that were received through a group, and the highest counter in these packets.
+    /// Epoch of the packets received through a group, and the highest counter in these packets.
     grouped: (u64, u64),
 }
 

@@ -1,7 +1,7 @@
 //! Element types: how the floats of a data packet are represented (requirements D-2, D-8).
 //!
 //! The switch always sums in binary32. Packets with 16-bit elements are about half as long; each contribution is
-//! rounded once by its sender, and each result once by the switch. The crate `iswitch-element` converts vectors.
+//! rounded once, by its sender, and each result once, by the switch. The crate `iswitch-element` converts vectors.
 
 use core::fmt;
 use core::str::FromStr;
@@ -113,8 +113,8 @@ impl ElementTypes {
         }
     }
 
-    /// Returns the codes of both types in one number, as the Ack of a refused Join contains them: bits 0 to 7 are the
-    /// code of the contributions, and bits 8 to 15 the code of the results.
+    /// Returns the codes of both types as one number, in the format of the Ack of a refused Join: bits 0 to 7 are the
+    /// code of the contributions, and bits 8 to 15 are the code of the results.
     pub const fn code(self) -> u32 {
         (self.results as u32) << 8 | self.contributions as u32
     }

@@ -28,8 +28,8 @@ impl Chain {
         if part { Self::Part } else { Self::Whole }
     }
 
-    /// Returns the initial history of a job whose incarnation has the epoch `boot` and begins at `round`. The result is
-    /// never zero.
+    /// Returns the initial history of a job whose current incarnation has epoch `boot` and begins at `round`. The
+    /// result is never zero.
     #[inline]
     pub fn begin(self, boot: u64, job: u32, round: Round) -> u64 {
         self.counted(begin(boot, job, round), 0)
@@ -56,8 +56,8 @@ pub const fn turn(history: u64) -> u32 {
     (history & TURN_MASK) as u32
 }
 
-/// Returns the initial history of a job of whole vectors whose incarnation has the epoch `boot` and begins at `round`.
-/// The result is never zero.
+/// Returns the initial history of a whole-vector job whose current incarnation has epoch `boot` and begins at
+/// `round`. The result is never zero.
 #[inline]
 pub fn begin(boot: u64, job: u32, round: Round) -> u64 {
     non_zero(mix(mix(boot) ^ u64::from(job) << 32 ^ u64::from(round.get())))
@@ -77,7 +77,7 @@ fn mix(x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// Replaces zero, which stands for "no history", by 1.
+/// Replaces zero, which stands for "no history", with 1.
 fn non_zero(x: u64) -> u64 {
     if x == 0 { 1 } else { x }
 }

@@ -1,7 +1,7 @@
 //! Labels: short texts that members choose and that operators read, such as the name of a job.
 //!
 //! A label is safe to print: it contains no control characters and no characters that change how the surrounding text
-//! is displayed (requirement N-2). [`Label`] is the only type of labels on both sides, so a text that has not been
+//! is displayed (requirement N-2). Both sides use only the type [`Label`] for labels, so a text that has not been
 //! checked never reaches a log, a metric or a terminal.
 
 use core::fmt::{self, Write as _};
@@ -70,7 +70,7 @@ impl<const N: usize> Label<N> {
     /// Returns the label with this text.
     ///
     /// # Errors
-    /// Fails if the text has more than `N` bytes, or contains a control character or an invisible character.
+    /// Fails if the text is longer than `N` bytes, or contains a control character or an invisible character.
     pub fn new(text: &str) -> Result<Self, LabelError> {
         if let Some((at, character)) = text.char_indices().find(|(_, character)| !is_permitted(*character)) {
             return Err(LabelError::Unprintable { at, character });
@@ -143,7 +143,7 @@ impl<const N: usize> fmt::Debug for Label<N> {
     }
 }
 
-/// Writes the label within a sentence. A label that could be mistaken for a part of the sentence, because it contains
+/// Writes the label within a sentence. A label that could be mistaken for part of the sentence, because it contains
 /// characters other than letters, digits and `._-/:+@=`, is quoted and escaped.
 impl<const N: usize> fmt::Display for Label<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -160,7 +160,7 @@ impl fmt::Display for LabelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong { len_bytes, max_len_bytes } => {
-                write!(f, "the text has {len_bytes} bytes, expected at most {max_len_bytes}")
+                write!(f, "the text is {len_bytes} bytes long, expected at most {max_len_bytes}")
             }
             Self::Unprintable { at, character } => {
                 f.write_str("the text contains the character '")?;
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(Short::new("ppo-1").unwrap().as_str(), "ppo-1");
         assert_eq!(Short::default().as_str(), "");
         let error = |text| Short::new(text).unwrap_err().to_string();
-        assert_eq!(error("ppo-hopper"), "the text has 10 bytes, expected at most 8");
+        assert_eq!(error("ppo-hopper"), "the text is 10 bytes long, expected at most 8");
         assert_eq!(
             error("a\x1b[31m"),
             "the text contains the character '\\u{1b}' at byte 1, expected no control characters and no invisible \

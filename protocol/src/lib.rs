@@ -11,8 +11,8 @@
 //! where it enforces them.
 //!
 //! The crate contains no unsafe code. Except for the handling of key files, it does no I/O and allocates nothing. The
-//! module `key_file`, which reads and writes files, requires the feature `key-file` or `key-creation`. The feature
-//! `frame` adds Ethernet, IPv4 and UDP headers.
+//! module `key_file`, which reads and writes files, requires the `key-file` or the `key-creation` feature. The `frame`
+//! feature adds Ethernet, IPv4 and UDP headers.
 
 #![no_std]
 #![forbid(unsafe_code)]

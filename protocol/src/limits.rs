@@ -84,7 +84,7 @@ pub const MAX_ABSENT_LEN_BYTES: usize = 180;
 /// Maximum number of times that a member sends its Name if the switch does not answer (requirement N-3).
 pub const MAX_NAME_TRIES: u8 = 8;
 
-/// Maximum number of members in one job; a set of contributors is stored as a bitmap in one 64-bit word.
+/// Maximum number of members in one job. A set of contributors is stored as a bitmap in a single 64-bit word.
 pub const MAX_MEMBERS: usize = 64;
 /// Maximum number of switch levels above the workers. The limit detects switches connected in a loop, in which the
 /// number of levels would grow without bound.
@@ -96,7 +96,7 @@ pub const MAX_RANGE_SEGMENTS: u32 = 1024;
 /// Maximum length of a segment bitmap, in bytes. The bitmap has one bit for each segment of a range.
 pub const MAX_BITMAP_LEN_BYTES: usize = MAX_RANGE_SEGMENTS as usize / 8;
 
-/// Maximum number of parts into which a vector is divided; the Ack of a Join states the number in four bits.
+/// Maximum number of parts into which a vector is divided; the Ack of a Join has four bits for the number.
 pub const MAX_PARTS: usize = 16;
 /// Minimum number of segments in a part. A vector that is too short for this is divided into fewer parts (requirement
 /// T-3).
@@ -135,7 +135,7 @@ pub const MAX_GROUP_OUTLETS: usize = 8;
 pub const MIN_GROUP_MEMBERS: u16 = 2;
 /// Minimum time between two Probes of a job, in milliseconds (requirement B-4).
 pub const MIN_PROBE_INTERVAL_MS: u64 = 10;
-/// Interval at which the members that hear a group must confirm that it still reaches them, in milliseconds
+/// Interval at which the members that hear a group must confirm that the group still reaches them, in milliseconds
 /// (requirement B-6).
 pub const PROBE_INTERVAL_MS: u64 = 10_000;
 /// Time after which the switch first repeats the offer of a group to a member that has not confirmed the group, in
@@ -143,14 +143,15 @@ pub const PROBE_INTERVAL_MS: u64 = 10_000;
 pub const FIRST_OFFER_RETRY_MS: u64 = 250;
 /// Maximum time between two offers of a group to a member that has not confirmed the group, in milliseconds.
 pub const LAST_OFFER_RETRY_MS: u64 = 64_000;
-/// Number of consecutive rounds of a synchronous job for which a member can request results that were also sent to the
-/// group before the switch returns the member to unicast (requirement B-6).
+/// Number of missed rounds, in close succession, after which the switch returns a member of a synchronous job to
+/// unicast (requirement B-6). A member misses a round if it requests results of the round that were also sent to the
+/// group.
 pub const MAX_GROUP_MISSES: u8 = 3;
 
 /// Maximum number of jobs on one switch.
 pub const MAX_JOBS: usize = 64;
 /// Divisor that limits jobs without a key: if the switch has any keys, all such jobs together may use at most `1 /
-/// KEYLESS_SHARE` of its job entries, of its slots and of its memory for sums (requirement M-13).
+/// KEYLESS_SHARE` of its job entries, its slots and its memory for sums (requirement M-13).
 pub const KEYLESS_SHARE: usize = 2;
 /// Number of rows in the table of rate-limit buckets for non-members.
 pub const STRANGER_ROWS: usize = 2;
@@ -164,23 +165,23 @@ pub const MAX_PENDING_CONTROL: usize = 256;
 /// Maximum number of segment ranges of one job that are queued because a member or the parent requested that they be
 /// retransmitted or closed.
 pub const MAX_PENDING_REQUESTS: usize = 128;
-/// Maximum number of vectors of one asynchronous job that wait to be added to an aggregate: at most one vector per
+/// Maximum number of vectors of one asynchronous job that are waiting to be added to an aggregate: one vector per
 /// member.
 pub const MAX_PENDING_VECTORS: usize = MAX_MEMBERS;
-/// Maximum number of aggregates of an asynchronous job that wait to be sent after they were finished early, that is,
-/// before enough vectors had been admitted. Each of them contains at least one vector that is still queued, except for
-/// the first one, all of whose vectors may already have been added.
+/// Maximum number of early aggregates of an asynchronous job that are waiting to be sent. An early aggregate is one
+/// that was finished before enough vectors had been admitted. Each early aggregate contains at least one vector that is
+/// still queued, except possibly the first one.
 pub const MAX_PENDING_AGGREGATES: usize = MAX_PENDING_VECTORS + 1;
 /// Maximum number of queued segment ranges of one job: those of requests, vectors and aggregates together.
 pub const MAX_PENDING_RANGES: usize = MAX_PENDING_REQUESTS + MAX_PENDING_VECTORS + MAX_PENDING_AGGREGATES;
-/// Maximum number of events that wait to be logged.
+/// Maximum number of events that are waiting to be logged.
 pub const MAX_PENDING_EVENTS: usize = 256;
 /// Number of flight-recorder entries that are kept for a job's events. The same number is kept for the progress of its
 /// rounds.
 pub const FLIGHT_RECORDS: usize = 128;
-/// Cost after which the queued work of a job yields to that of the next job, and after which all queued work yields to
-/// arriving packets. One unit is roughly 5 ns, so this budget takes about as long as receiving a super-frame, and a
-/// tenant with a constant backlog gets about half of the time.
+/// Cost after which the queued work of a job yields to that of the next job, and after which all queued work yields
+/// to arriving packets. One unit is roughly 5 ns, so this budget takes about as long as receiving a super-frame, and
+/// a tenant with a constant backlog gets about half of the processing time.
 pub const MAX_WORK_COST: u32 = 4096;
 /// Cost of examining one segment.
 pub const WORK_COST_PER_SEGMENT: u32 = 3;

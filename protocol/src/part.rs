@@ -9,8 +9,8 @@ use crate::limits::{MAX_PARTS, MIN_PART_SEGMENTS};
 /// parts. The result is at least 1, and it is the same for all members.
 ///
 /// The result is lower than `announced` if the parts would otherwise have too few segments. A small part takes more
-/// than its proportional share of the time for the whole vector, because each part needs its own system calls at both
-/// ends.
+/// than its proportional share of the time needed for the whole vector, because each part requires its own system
+/// calls at both ends.
 #[inline]
 pub fn count(announced: usize, gradient_len: u32, segment_floats: u16) -> usize {
     let segments = gradient_len.div_ceil(u32::from(segment_floats).max(1));
@@ -28,8 +28,8 @@ pub fn range(gradient_len: u32, segment_floats: u16, count: usize, at: usize) ->
     bound(at)..bound(at + 1)
 }
 
-/// Returns the number of parts with which the first part has `first_len` floats, or `None` if no number of parts
-/// results in that length. One part means that the vector is not divided.
+/// Returns the number of parts into which the vector must be divided for the first part to have `first_len` floats, or
+/// `None` if no number of parts gives that length. One part means that the vector is not divided.
 #[inline]
 pub fn count_of_first(gradient_len: u32, segment_floats: u16, first_len: u32) -> Option<usize> {
     let most = count(MAX_PARTS, gradient_len, segment_floats);

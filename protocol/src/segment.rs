@@ -1,5 +1,5 @@
-//! Segments, into which a gradient vector is divided, and rounds, which identify the aggregation that a packet belongs
-//! to.
+//! Segments, into which a gradient vector is divided, and rounds, which identify the aggregation to which a packet
+//! belongs.
 
 use core::fmt;
 use core::ops::Range;
@@ -161,7 +161,7 @@ impl Seg {
     }
 }
 
-/// Division of a gradient vector into segments of equal size, of which only the last may be shorter.
+/// Division of a gradient vector into segments of equal size; only the last segment may be shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VectorLayout {
     gradient_len: u32,

@@ -55,7 +55,7 @@ fn tags_are_compared_in_constant_time() {
         return refuse(altered.to_str().unwrap().parse().unwrap());
     }
     if Command::new("valgrind").arg("--version").output().is_err() {
-        let line = "SKIPPED constant time of the comparison of tags: valgrind is not installed\n";
+        let line = "SKIPPED constant-time tag comparison: valgrind is not installed\n";
         assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
         // Written directly, because the test harness captures the output of the print macros.
         std::io::stderr().write_all(line.as_bytes()).unwrap();

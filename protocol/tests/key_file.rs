@@ -35,7 +35,7 @@ fn an_invalid_key_file_is_refused_without_showing_its_contents() {
     let expected = "expected no access for others; run chmod o= FILE";
     assert_eq!(error(&digits, 0o644), format!("the file has mode 0644, {expected}"));
     assert_eq!(error(&digits, 0o602), format!("the file has mode 0602, {expected}"));
-    assert_eq!(error("1234", 0o600), "the key has 2 bytes, expected 16 to 64");
+    assert_eq!(error("1234", 0o600), "the key is 2 bytes long, expected 16 to 64");
     let no_digits = "the key is not valid, expected one line of hexadecimal digits, two per byte";
     assert_eq!(error("correct horse battery staple", 0o600), no_digits);
     assert_eq!(error(&" ".repeat(10_000), 0o600), no_digits);

@@ -16,7 +16,7 @@ namespace iswitch {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-/// Ends the program with an error that names an invalid value of the agent's answer.
+/// Ends the program with an error that names an invalid value in the agent's answer.
 [[noreturn]] inline void FailValue(const std::string& where, const json& value, const std::string& expected) {
     std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
     if (text.size() > 60) {
@@ -96,7 +96,7 @@ class Agent {
         setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
         setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
         if (connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-            Fail("--agent ", path, ": ", std::strerror(errno), "; expected an agent that listens there");
+            Fail("--agent ", path, ": ", std::strerror(errno), "; expected an agent listening there");
         }
     }
 

@@ -45,7 +45,7 @@ template <typename T> std::optional<T> ParseNumber(const std::string& text) {
     return error == std::errc() && end == text.data() + text.size() ? std::optional<T>(value) : std::nullopt;
 }
 
-/// Adds a numeric option from min to max, inclusive. The parser of ns-3 would accept "-5" and "20x" for unsigned
+/// Adds a numeric option from min to max, inclusive. The ns-3 parser would accept "-5" and "20x" for unsigned
 /// numbers.
 template <typename T>
 void AddNumber(ns3::CommandLine& cmd, const std::string& name, const std::string& help, T& value, T min, T max) {
@@ -97,7 +97,7 @@ inline Options ParseOptions(int argc, char** argv) {
     AddNumber<uint64_t>(cmd, "repeat", "number of runs, with seeds counted from --seed", options.repeat, 1,
                         10'000);
     cmd.AddValue("trace", "CSV file to write: slot,queued_before_arrivals,queued_after_arrivals", options.trace);
-    AddNumber<uint64_t>(cmd, "timeout-s", "timeout of an answer from the agent, in seconds", options.timeout_s, 1,
+    AddNumber<uint64_t>(cmd, "timeout-s", "timeout for an answer from the agent, in seconds", options.timeout_s, 1,
                         86'400);
     cmd.AddValue("json", "print the result as one JSON object", options.json);
     cmd.AddValue("quiet", "do not print progress on stderr", options.quiet);

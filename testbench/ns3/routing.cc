@@ -1,5 +1,6 @@
-// Slotted multi-stage packet network of ns-3 nodes and point-to-point links. In every slot, an agent decides, over a
-// Unix stream socket, of which class each link sends the head packet. README.md describes the model and the protocol.
+// Slotted multi-stage packet network of ns-3 nodes and point-to-point links. In every slot, an agent behind a Unix stream
+// socket selects, for each link, the class whose head packet the link sends. README.md describes the model and the
+// protocol.
 
 #include "agent.h"
 
@@ -109,8 +110,8 @@ class Run {
         }
     }
 
-    /// Returns the arrivals of a Poisson process in a slot: the number of gaps, exponential with mean 1, that fit into
-    /// `rate`.
+    /// Returns the number of arrivals of a Poisson process in a slot: the number of exponential gaps with mean 1 that
+    /// fit into `rate`.
     uint64_t DrawPoisson(double rate) {
         uint64_t count = 0;
         for (double at = gap_->GetValue(1.0, 0.0); at < rate; at += gap_->GetValue(1.0, 0.0)) {

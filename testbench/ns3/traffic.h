@@ -67,7 +67,7 @@ inline Rates ReadRates(const std::string& path, uint64_t switches) {
         for (const std::string& field : line.fields) {
             const auto rate = ParseNumber<double>(field);
             if (!rate || !(*rate >= 0 && std::isfinite(*rate))) {
-                Fail(line.where, ": rate '", field, "', expected a number of at least 0");
+                Fail(line.where, ": rate '", field, "', expected a number >= 0");
             }
             row.push_back(*rate);
         }
@@ -114,7 +114,7 @@ inline RecordedArrivals ReadArrivals(const Options& options) {
     return recorded;
 }
 
-/// Sets the seed of the generator of ns-3. Consecutive seeds alone would give correlated numbers, because the generator
+/// Sets the seed of ns-3's generator. Consecutive seeds alone would give correlated numbers, because the generator
 /// is linear and a seed fills its whole state. The run number therefore moves each seed to a separate part of the
 /// sequence.
 inline void SetSeed(uint64_t seed) {

@@ -20,8 +20,8 @@ const HEADING: &str = "## Instructions";
 /// version of the compiler.
 pub const TOLERANCE_PERCENT: u64 = 10;
 
-/// Numbers of rounds of a short run and a long run. The difference between their counts does not include the startup of
-/// the program.
+/// Numbers of rounds in a short run and in a long run. The difference between their counts does not include the
+/// startup of the program.
 const ROUNDS: [u32; 2] = [4, 20];
 
 /// Number of instructions that the core executes per packet, in one mode and for one packet length.
@@ -87,7 +87,7 @@ fn total(program: &Path, mode: LoadMode, floats: usize, rounds: u32) -> Result<u
         .lines()
         .find_map(|line| line.strip_prefix("totals: "))
         .context("the output of callgrind has no totals")?;
-    totals.trim().parse().with_context(|| format!("callgrind's totals are {totals:?}, expected a number"))
+    totals.trim().parse().with_context(|| format!("callgrind's total is {totals:?}, expected a number"))
 }
 
 /// Formats counts as the rows of a table.
@@ -145,7 +145,7 @@ pub fn compare(counts: &[Count], kept: &[Count]) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "{}\nexpected at most {TOLERANCE_PERCENT} % difference; if the change is intended or the compiler differs, \
+        "{}\nexpected differences of at most {TOLERANCE_PERCENT} %; if the change is intended or the compiler differs, \
          replace the table below {HEADING:?} in {TABLE} with the output of: \
          cargo run --release -p iswitch-testbench --bin testbench -- instructions",
         problems.join("\n")

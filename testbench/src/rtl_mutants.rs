@@ -1,4 +1,4 @@
-//! Faults in the accelerator's RTL, which the checks of the RTL must find. hdl/faults.toml describes them.
+//! Faults injected into the accelerator's RTL, which the RTL checks must find. hdl/faults.toml describes them.
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -30,8 +30,8 @@ const DECOY_ETHERTYPE: [u8; 2] = [0x88, 0xb5];
 pub enum Kind {
     /// Forged Join packets.
     Join,
-    /// Frames of Joins in which the EtherType is replaced by one that the switch's packet filter drops. They show how
-    /// much of the cost is due to the sender itself.
+    /// Join frames whose EtherType is replaced by one that the switch's packet filter drops. They show how much of the
+    /// cost is due to the sender itself.
     Decoy,
 }
 

@@ -1,5 +1,5 @@
-//! Delay, reordering, loss, duplication and corruption of real frames: a relay in user space in the middle of a cable,
-//! because not every kernel has netem.
+//! User-space relay in the middle of a cable, which delays, reorders, drops, duplicates and corrupts real frames. It
+//! replaces netem, which not every kernel has.
 //!
 //! ```text
 //!     bridge port s1 ===== port | relay | end ===== e0
@@ -8,8 +8,8 @@
 //!
 //! The relay passes whole Ethernet frames in both directions, including ordinary traffic, and is invisible to both
 //! ends. The offloads of both ends are turned off, so there are no super-frames, each datagram is affected
-//! independently, and its checksum is filled in before it leaves. The relay runs in threads of the test and ends with
-//! it. It applies the same model of a link to frames as the simulation applies to packets.
+//! independently, and its checksum is filled in before it leaves. The relay runs in threads of the test, and ends with
+//! the test. It applies to frames the same link model that the simulation applies to packets.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,7 +1,7 @@
 //! Sets the SONAME of libiswitch.so, by which programs find the library at run time.
 
-/// Returns the version of the binary interface, such as "0.1" or "1": the part of the package's version that, under
-/// Semantic Versioning, every incompatible change increments.
+/// Returns the version of the binary interface, such as "0.1" or "1": the part of the package version that every
+/// incompatible change increments under Semantic Versioning.
 fn interface_version(major: &str, minor: &str) -> String {
     if major == "0" { format!("0.{minor}") } else { major.to_owned() }
 }

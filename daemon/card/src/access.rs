@@ -14,7 +14,7 @@ pub struct Frame {
     pub bytes: Vec<u8>,
     /// Port through which the frame arrived, as a bit of `tuser`. Results have 0.
     pub source: u8,
-    /// Ports to which the frame goes, with one bit per port as in `tuser`.
+    /// Ports to which the frame is sent, one bit per port as in `tuser`.
     pub destination: u8,
 }
 
@@ -34,17 +34,17 @@ pub enum CardError {
         /// Expected value.
         expected: u32,
     },
-    /// The simulation of the card sent an answer that the protocol does not provide for.
+    /// The simulated card sent an answer that the protocol does not allow.
     #[error("the simulated card answered with code {code:#04x}, expected {expected}")]
     Answer {
         /// Code of the answer.
         code: u8,
-        /// Codes that are possible at this point.
+        /// Codes that the protocol allows at this point.
         expected: &'static str,
     },
 }
 
-/// A card, whose registers and frames are accessible to one thread. A method that fails leaves the card unusable.
+/// A card, used by one thread at a time. If a method fails, the card is no longer usable.
 pub trait Card: Send {
     /// Returns the value of the register at a byte offset.
     fn read(&mut self, offset: u16) -> Result<u32, CardError>;
@@ -52,8 +52,8 @@ pub trait Card: Send {
     /// Writes the register at a byte offset.
     fn write(&mut self, offset: u16, value: u32) -> Result<(), CardError>;
 
-    /// Performs the writes in turn and, after each of them, reads the given registers. Appends the values to `values`.
-    /// This takes one exchange with a simulated card instead of one for each register.
+    /// Performs the writes in order, and reads the given registers after each write. Appends the values to `values`.
+    /// With a simulated card, this takes a single exchange instead of one per register.
     fn read_after_each(
         &mut self,
         writes: &[(u16, u32)],

@@ -1,7 +1,7 @@
 //! The accelerator of `hdl/` as the host sees it: its registers, the register writes that configure a job, its tables,
-//! and the access to a card.
+//! and access to a card.
 //!
-//! The daemon drives a card with this crate, and `hdl` generates the hardware from the same list of registers.
+//! The daemon uses this crate to drive a card, and `hdl` generates the hardware from the same register list.
 
 mod access;
 pub mod registers;

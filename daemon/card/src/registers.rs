@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 
-/// Value of the register ID: the letters "iSW" and a zero byte, in little-endian order.
+/// Value of the ID register: the letters "iSW" and a zero byte, in little-endian order.
 pub const ID: u32 = 0x0057_5369;
-/// Version of this register map, the value of the register VERSION.
+/// Version of this register map: the value of the VERSION register.
 pub const VERSION: u32 = 3;
 
 /// Permitted access to a register.
@@ -19,7 +19,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Returns the letters that stand for the access in the tables.
+    /// Returns the abbreviation that the tables use for this access.
     #[must_use]
     pub const fn letters(self) -> &'static str {
         match self {

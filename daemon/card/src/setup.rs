@@ -8,9 +8,9 @@ use iswitch_protocol::{Round, VectorLayout};
 
 use crate::registers::offset;
 
-/// Number of rows of the table of members.
+/// Number of rows in the member table.
 pub const MEMBERS: usize = 8;
-/// Maximum number of floats of a segment.
+/// Maximum number of floats per segment.
 pub const MAX_FLOATS: u16 = 366;
 /// Port of the host's first DMA queue, as a bit of `tuser`. Control packets and results are also sent to this port.
 pub const HOST_PORT: u8 = 0x02;
@@ -33,8 +33,8 @@ pub struct Member {
     pub address: SocketAddrV4,
     /// Whether the member is a switch, whose contributions may contain the gradients of several workers.
     pub is_switch: bool,
-    /// Ports of the board to which results go for the sake of the member, as bits of `tuser`; 0 if the member receives
-    /// its results from the host.
+    /// Board ports through which the member receives results, as bits of `tuser`; 0 if the host sends the results to
+    /// the member.
     pub port: u8,
 }
 
@@ -82,8 +82,8 @@ impl JobSetup {
 
     /// Returns the register writes that begin the job, in the order in which the host must perform them. The last two
     /// discard old sums and start the job. Until then, the accelerator drops the job's contributions, so that none of
-    /// them passes as ordinary traffic. Results of an earlier job that have not been sent yet keep the header of that
-    /// job.
+    /// them is forwarded as ordinary traffic. Results of an earlier job that have not been sent yet keep the header of
+    /// that job.
     ///
     /// # Errors
     /// Fails if the segments have more than [`MAX_FLOATS`] floats.
@@ -112,21 +112,21 @@ impl JobSetup {
         Ok(writes)
     }
 
-    /// Returns the write that suspends the job or lets it continue.
+    /// Returns the write that suspends or resumes the job.
     #[must_use]
     pub fn control(&self, is_halted: bool) -> (u16, u32) {
         let halted = if is_halted { HALTED } else { 0 };
         (offset::CONTROL, TAKES | halted | u32::from(self.pace) << 8)
     }
 
-    /// Returns the write that makes the accelerator pass all frames as ordinary traffic.
+    /// Returns the write that makes the accelerator forward all frames as ordinary traffic.
     #[must_use]
     pub const fn end() -> (u16, u32) {
         (offset::CONTROL, 0)
     }
 
-    /// Returns the writes of the row of a member. A row without a member takes one write, as does a row whose member
-    /// leaves.
+    /// Returns the writes for one row of the member table. A row without a member, such as one whose member has left,
+    /// takes one write.
     #[must_use]
     pub fn member(&self, row: usize) -> Vec<(u16, u32)> {
         let at = offset::MEMBERS + 8 * row as u16;
@@ -160,13 +160,13 @@ impl JobSetup {
         ]
     }
 
-    /// Returns the headers of a result with a payload of `payload_len` bytes, in front of the Seg.
+    /// Returns the headers that precede the Seg in a result whose UDP payload is `payload_len` bytes long.
     #[must_use]
     pub fn result_headers(&self, payload_len: usize) -> Vec<u8> {
         let mut headers = self.classifier.emit_headers(Class::Data, &self.addresses, payload_len).to_vec();
         // The accelerator sends every result with the TTL of unicast packets.
         set_time_to_live(&mut headers);
-        // The UDP checksum is omitted, because the header is sent before all sums are known.
+        // The UDP checksum is omitted, because the header is sent before all of the sums are known.
         let at = headers.len() - UDP_HEADER_LEN_BYTES + 6;
         headers[at..at + 2].fill(0);
         headers

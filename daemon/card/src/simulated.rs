@@ -1,7 +1,7 @@
-//! A card that a child process simulates: the program that `hdl card` builds from the Verilog.
+//! A card simulated by a child process, which runs the program that `hdl card` builds from the Verilog.
 //!
-//! The protocol between the host and the process is that of `hdl/src/simulation/verilated.rs`. Of its commands, the
-//! host uses `S` (a frame), `W` and `R` (registers) and `E` (run until idle).
+//! The host and the process use the protocol of `hdl/src/simulation/verilated.rs`. The host uses only four of its
+//! commands: `S` (sends a frame), `W` and `R` (write and read a register), and `E` (runs until the card is idle).
 
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
@@ -9,8 +9,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::access::{Card, CardError, Frame};
 
-/// Maximum length of the commands that are written at once, in bytes. They fit in a pipe of the default size, so that
-/// the host never waits for a process that waits for the host to read.
+/// Maximum length of the commands that are written at once, in bytes. They fit in a pipe of the default size. The host
+/// therefore never blocks on a write while the process waits for the host to read, which would be a deadlock.
 const MAX_COMMANDS_LEN_BYTES: usize = 32 << 10;
 /// Number of register writes, each followed by reads, that are sent to the process at once.
 const WRITES_AT_ONCE: usize = 128;
@@ -63,7 +63,7 @@ impl SimulatedCard {
         self.commands.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Returns the value of a register, and keeps the frames that leave the card before it arrives.
+    /// Returns the value of a register, and keeps the frames that leave the card before the value arrives.
     fn get_value(&mut self) -> Result<u32, CardError> {
         loop {
             match self.get::<1>()?[0] {
@@ -85,7 +85,7 @@ impl SimulatedCard {
         Ok(Frame { bytes, source, destination })
     }
 
-    /// Runs the card until it is idle, and takes the frames that leave it.
+    /// Runs the card until it is idle, and collects the frames that leave it.
     fn run(&mut self, leaving: &mut Vec<Frame>) -> Result<(), CardError> {
         self.commands.push(b'E');
         self.flush()?;
@@ -96,7 +96,7 @@ impl SimulatedCard {
                     leaving.push(frame);
                 }
                 b'E' => {
-                    // Numbers of cycles and of beats.
+                    // The number of cycles and the number of beats.
                     self.get::<16>()?;
                     return Ok(());
                 }

@@ -17,7 +17,7 @@ const WIDE: &str = ",slots256";
 pub struct CardSpec {
     /// Path of the program that simulates the card.
     pub program: PathBuf,
-    /// Number of slots of the card: 128, or 256 in the build `slots256`.
+    /// Number of slots of the card: 128, or 256 in the `slots256` build.
     pub slots: u32,
 }
 

@@ -24,7 +24,7 @@ pub struct Tables<'a> {
     pub base: Round,
 }
 
-/// A round that is or was open, as the card knows it.
+/// State that the card keeps for a round that is or was open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenRound {
     /// Number of segments that are not finished.
@@ -44,8 +44,8 @@ impl Tables<'_> {
         Ok(Round::new(self.card.read(offset::ROUND_NEXT)?))
     }
 
-    /// Returns the state of the last round with the parity of `round` that has opened. Before the first such round, no
-    /// segment is unfinished.
+    /// Returns the state of the latest round that has opened among those with the parity of `round`. If no such round
+    /// has opened yet, the returned state has no unfinished segments.
     ///
     /// # Errors
     /// Fails if the card does.
@@ -57,7 +57,7 @@ impl Tables<'_> {
         Ok(OpenRound { unfinished, threshold: rules as u8, participants: (rules >> 8) as u8 })
     }
 
-    /// Returns those of the segments whose contribution the card would accept from the member in a row.
+    /// Returns those of the given segments for which the card would accept a contribution from the member in row `row`.
     ///
     /// # Errors
     /// Fails if the card does.
@@ -74,14 +74,15 @@ impl Tables<'_> {
     }
 
     /// Returns whether a slot accepts a contribution. `slot` contains its state, its round and its segment; `may_open`
-    /// states whether the round of the contribution is open or may be opened.
+    /// indicates whether the round of the contribution is open or may be opened.
     fn is_missing(&self, (row, round, index): (usize, Round, u32), slot: &[u32], may_open: bool) -> bool {
         let (state, current) = (slot[0], (slot[1], slot[2]));
         let (is_open, is_done) = (state & 1 != 0, state & 2 != 0);
         if current == (round.get(), index) && (is_open || is_done) {
             return is_open && state >> (8 + row) & 1 == 0;
         }
-        // The segment may begin if the slot's segment is finished and is the one before.
+        // The segment may begin if the slot contains its predecessor (the previous segment to use this slot), and if
+        // that segment is finished.
         let before = if index >= self.slots {
             (round.get(), index - self.slots)
         } else {
@@ -92,7 +93,8 @@ impl Tables<'_> {
         may_open && if is_open || is_done { is_done && current == before } else { begins }
     }
 
-    /// Returns whether all of the participants of a round, given by their rows, have contributed to an open segment.
+    /// Returns whether all participants of a round have contributed to an open segment. `participants` contains their
+    /// rows.
     ///
     /// # Errors
     /// Fails if the card does.

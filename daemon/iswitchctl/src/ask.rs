@@ -58,7 +58,7 @@ impl QueryArgs {
     /// Sends a command to the daemon and returns its answer.
     pub(crate) fn command(&self, order: Command) -> anyhow::Result<Value> {
         let path = self.path()?;
-        command(&path, order).map_err(|error| failure(error, "the daemon refuses the command", &path))
+        command(&path, order).map_err(|error| failure(error, "the daemon refused the command", &path))
     }
 
     /// Sends a request to the daemon and prints its answer.
@@ -69,12 +69,12 @@ impl QueryArgs {
     }
 }
 
-/// Adds to an error the operation that failed or, if the socket is unreachable, a suggested fix.
+/// Adds context to an error: the operation that failed or, if the socket is unreachable, a suggested fix.
 fn failure(error: io::Error, what: &str, path: &Path) -> anyhow::Error {
     let path = path.display();
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => anyhow::anyhow!(
-            "no daemon listens on {path}; start iswitchd, or set --socket to the path of its control socket"
+            "no daemon is listening on {path}; start iswitchd, or set --socket to the path of its control socket"
         ),
         io::ErrorKind::PermissionDenied => {
             anyhow::anyhow!(

@@ -42,7 +42,7 @@ enum Command {
     /// Show the state of the switch
     ///
     /// The output shows the version, the uptime, the ports, the numbers of jobs and members, the limits with their
-    /// current use, the state of the parents, and the workers that a round waits for.
+    /// current usage, the state of the parents, and the workers that a round is waiting for.
     Status,
     /// Show all counters of the switch and of each port
     Counters,

@@ -104,10 +104,10 @@ impl JobCommand {
             Self::Resume { job } => order(
                 Command::Resume { job },
                 ask,
-                &format!("job {job} is resumed, and continues when its workers have rejoined"),
+                &format!("job {job} was resumed; it will continue once its workers have rejoined"),
             ),
             Self::Reset { job, confirmation } => {
-                let done = format!("job {job} is reset, and continues when its workers have rejoined");
+                let done = format!("job {job} was reset; it will continue once its workers have rejoined");
                 confirmed(confirmation, Command::Reset { job }, ask, &format!("Reset job {job}?"), &done)
             }
             Self::Remove { job, confirmation } => {
@@ -117,7 +117,7 @@ impl JobCommand {
                     Command::Remove { job },
                     ask,
                     &question,
-                    &format!("job {job} is removed"),
+                    &format!("job {job} was removed"),
                 )
             }
         }
@@ -128,7 +128,7 @@ impl MemberCommand {
     pub(crate) fn run(self, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
         let Self::Expel { job, member, confirmation } = self;
         let question = format!("Expel member {member} of job {job}?");
-        let done = format!("member {member} of job {job} is expelled");
+        let done = format!("member {member} of job {job} was expelled");
         confirmed(confirmation, Command::Expel { job, member }, ask, &question, &done)
     }
 }
@@ -136,7 +136,7 @@ impl MemberCommand {
 /// Makes the daemon stop when its last job has ended.
 pub(crate) fn drain(confirmation: Confirmation, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
     let question = "Accept no further jobs and stop the switch when the last job has ended?";
-    let done = "the switch accepts no further jobs, and stops when its last job has ended";
+    let done = "the switch accepts no further jobs, and will stop when its last job has ended";
     confirmed(confirmation, Command::Drain, ask, question, done)
 }
 

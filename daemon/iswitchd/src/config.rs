@@ -127,11 +127,11 @@ struct Settings {
     /// `,generic` (attach mode), `,zerocopy` or `,copy` (copy mode), or one of each.
     #[arg(long, value_name = "[xdp:]IFACE[,MODE]")]
     port: Vec<String>,
-    /// Card that sums the rounds, while the daemon keeps the membership
+    /// Card that sums the rounds, while the daemon manages the membership
     ///
-    /// The program of `sim:PROGRAM` simulates the card; `hdl card` builds it. Frames enter the card at the raw ports,
-    /// of which there are at most four. Append `,slots256` if the card has 256 slots instead of 128. The card serves
-    /// one synchronous job with at most 8 members, 366 floats per segment, 32-bit elements and no key.
+    /// PROGRAM simulates the card; build it with `hdl card`. Frames reach the card through the raw ports, of which
+    /// there may be at most four. Append `,slots256` if the card has 256 slots instead of 128. The card serves one
+    /// synchronous job with at most 8 members, 366 floats per segment, 32-bit elements and no key.
     #[arg(long, value_name = "sim:PROGRAM[,slots256]")]
     card: Option<String>,
     /// Parent switch, which sums the partial sums of this switch
@@ -151,12 +151,12 @@ struct Settings {
     /// The default is 8.
     #[arg(long, value_name = "JOBS")]
     uplink_jobs: Option<u8>,
-    /// Number of threads, each of which sums a part of long vectors
+    /// Number of threads, each of which sums one part of every long vector
     ///
-    /// Thread I, counted from 0, serves the UDP ports that are I above those of --udp and --udp-port. Workers divide
-    /// long vectors among the threads automatically. The memory limits and --total-join-rate are divided among the
-    /// threads. The default is one thread per raw port, but at most one per two CPU cores; it is 1 without raw ports,
-    /// with a parent or with AF_XDP.
+    /// Thread I, counted from 0, serves the UDP ports of --udp and --udp-port plus I. Workers divide long vectors among
+    /// the threads automatically. The memory limits and --total-join-rate are divided among the threads. The default is
+    /// one thread per raw port, but at most one per two CPU cores; it is 1 without raw ports, with a parent or with
+    /// AF_XDP.
     #[arg(long, value_name = "N")]
     threads: Option<u8>,
     /// UDP destination port of iSwitch frames on raw ports
@@ -190,8 +190,8 @@ struct Settings {
     /// Memory for the sums of all jobs, in MiB
     ///
     /// A synchronous job takes two vectors and, with --ordered, one more per worker. An asynchronous job takes at least
-    /// eight vectors, and one more per worker. A job that does not declare its number of workers counts as 64 workers.
-    /// The default is 256.
+    /// eight vectors, plus one per worker. A job that does not declare its number of workers counts as one with 64
+    /// workers. The default is 256.
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u32>,
     /// Maximum memory for the sums of one job, in MiB
@@ -199,9 +199,9 @@ struct Settings {
     /// The value must not exceed --memory-mib, which is also the default.
     #[arg(long, value_name = "MIB")]
     job_memory_mib: Option<u32>,
-    /// Maximum number of concurrent jobs of one IPv4 address
+    /// Maximum number of concurrent jobs per IPv4 address
     ///
-    /// The limit counts the jobs that the address created and that are still waiting for workers, and the jobs whose
+    /// The limit counts the jobs created by the address that are still waiting for workers, and the jobs whose
     /// members all have this address. Jobs with a key and jobs without one are counted separately. The default is 32.
     #[arg(long, value_name = "JOBS")]
     max_jobs_per_source: Option<u32>,
@@ -211,7 +211,7 @@ struct Settings {
     /// Packets above the limit are dropped without an answer. The default is 256.
     #[arg(long, value_name = "RATE")]
     join_rate: Option<u32>,
-    /// Maximum rate of packets from all non-members together, in packets per second
+    /// Maximum total rate of packets from all non-members, in packets per second
     ///
     /// A burst may contain as many packets as the limit allows in 4 seconds. Packets above the limit are dropped
     /// without an answer. The default is 4096.
@@ -235,9 +235,9 @@ struct Settings {
     ordered: Option<bool>,
     /// Use of multicast groups for results
     ///
-    /// With auto, the switch sends one multicast copy of each result to the workers that have proved that the group of
-    /// their job reaches them. The other workers receive unicast copies. AF_XDP ports always use unicast. The default
-    /// is off.
+    /// With auto, the switch sends one multicast copy of each result to those workers that have proved that they
+    /// receive multicast packets of their job. The other workers receive unicast copies. AF_XDP ports always use
+    /// unicast. The default is off.
     #[arg(long, value_name = "WHEN")]
     group_delivery: Option<GroupDelivery>,
     /// Time to poll for packets before blocking, in microseconds
@@ -246,7 +246,7 @@ struct Settings {
     /// immediately. The default is 50.
     #[arg(long, value_name = "US")]
     spin_us: Option<u32>,
-    /// Key file of a job, or of all jobs without a key file of their own
+    /// Key file for one job, or for all jobs without a key file of their own
     ///
     /// Create the file with `iswitchctl keygen`. Senders without the key can neither join nor change the job. Without
     /// `JOB=`, the key applies to all jobs that have no key of their own. A `=` after a slash is part of the path. The
@@ -265,7 +265,7 @@ struct Settings {
     /// serves no metrics.
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
-    /// File for the dumps of the flight recorder
+    /// File for flight recorder dumps
     ///
     /// The flight recorder keeps the latest events of each job. When a job stalls, the switch appends the events of
     /// that job to this file as lines of JSON; on SIGUSR1, it appends the events of all jobs. Without this option, it
@@ -348,10 +348,10 @@ pub struct Config {
     pub udp: Vec<SocketAddrV4>,
     /// Interfaces to serve with raw frames.
     pub interfaces: Vec<PortSpec>,
-    /// Parent candidates: switches above this one. One of them is the parent.
+    /// Candidates for the parent switch. One of them becomes the parent.
     pub parents: Vec<SocketAddrV4>,
-    /// Local UDP ports for packets to the parent: the first port, and the number of ports of each thread. Both are zero
-    /// without parents.
+    /// Local UDP ports for packets to the parent: the first port, and the number of ports per thread. Both are zero if
+    /// there is no parent.
     pub uplink_ports: (u16, u8),
     /// Number of threads.
     pub threads: Threads,
@@ -373,7 +373,7 @@ pub struct Config {
     job_keys: Vec<(Option<u32>, Key)>,
     /// Path of the control socket for iswitchctl, if any.
     pub control_socket: Option<PathBuf>,
-    /// Whether to stop after the end of standard input, once no job is left.
+    /// Whether to stop once standard input has ended and no job is left.
     pub stop_on_stdin_eof: bool,
     /// Address at which to serve metrics, if any.
     pub metrics: Option<SocketAddr>,
@@ -387,7 +387,7 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Log level: the lowest severity that is logged.
     pub log_level: LogLevel,
-    /// All settings with the values that are in force.
+    /// All settings with the values in force.
     settings: Settings,
     /// Origins of the settings that were given.
     origins: Origins,
@@ -546,7 +546,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Parses the interfaces to serve. `bad` makes an error from a value and a description of the expected values.
+    /// Parses the interfaces to serve. `bad` creates an error from a value and a description of the expected values.
     fn ports(&self, bad: impl Fn(String, String) -> ConfigError) -> Result<Vec<PortSpec>, ConfigError> {
         let mut ports: Vec<PortSpec> = Vec::new();
         for text in &self.port {
@@ -600,8 +600,8 @@ impl Settings {
         }
     }
 
-    /// Returns the local UDP ports for packets to the parent: the first port, and the number of ports of each thread.
-    /// Both are zero without parents.
+    /// Returns the local UDP ports for packets to the parent: the first port, and the number of ports per thread. Both
+    /// are zero if there is no parent.
     fn uplink_ports(&self, threads: usize) -> Result<(u16, u8), ConfigError> {
         if self.parent.is_empty() {
             return Ok((0, 0));
@@ -645,7 +645,7 @@ impl Settings {
         };
         if threads.count > room {
             let expected =
-                format!("at most {room}, because the threads use consecutive UDP ports, none above 65535");
+                format!("at most {room}: each thread uses the next consecutive UDP port, up to 65535");
             return Err(bad("threads", threads.count, expected));
         }
         Ok(threads)

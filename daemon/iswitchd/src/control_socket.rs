@@ -35,18 +35,18 @@ const DRAIN_INTERVAL: Duration = Duration::from_millis(100);
 pub enum ControlSocketError {
     /// Another daemon is listening on the path.
     #[error(
-        "control socket {}: in use by another iswitchd; set --control-socket to another path",
+        "control socket {} is in use by another iswitchd; set --control-socket to another path",
         .0.display()
     )]
     Live(PathBuf),
     /// The path exists and is not a socket.
     #[error(
-        "control socket {}: the file exists and is not a socket; remove it, or set --control-socket to another path",
+        "control socket {} exists but is not a socket; remove the file, or set --control-socket to another path",
         .0.display()
     )]
     NotASocket(PathBuf),
     /// A system call failed.
-    #[error("control socket {}: {source}", path.display())]
+    #[error("cannot use control socket {}: {source}", path.display())]
     System {
         /// Path of the socket.
         path: PathBuf,

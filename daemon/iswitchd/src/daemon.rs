@@ -43,8 +43,8 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
     let mut monitor = if config.sandbox { Some(opened.entrust(config)?) } else { None };
     let outcome =
         source(monitor.as_mut()).and_then(|source| opened.serve(config, source, account.as_ref(), signals));
-    // Dropping the monitor waits until it has finished, even after an error. By now, the daemon has closed everything
-    // that the monitor removes.
+    // Dropping the monitor waits until the monitor process has finished, even after an error. By now, the daemon has
+    // closed everything that the monitor removes.
     drop(monitor);
     log_summary(&outcome?);
     Ok(())
@@ -229,8 +229,8 @@ fn create_loop(
     let of_thread = |parent: &SocketAddrV4| {
         part::address(*parent, at).with_context(|| {
             format!(
-                "parent is {parent}, expected a lower UDP port, because the threads use consecutive ports of the \
-                 parent, none above 65535"
+                "parent is {parent}, expected a lower UDP port: each thread uses the \
+                 next consecutive port of the parent, and the last would be above 65535"
             )
         })
     };

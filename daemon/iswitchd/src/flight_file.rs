@@ -3,9 +3,9 @@
 //!
 //! The file is opened before the daemon drops its access to files. Once the file is full, its content replaces that of
 //! a second file with the suffix `.1`, and the file is truncated, so that the newest dumps are always in the main file.
-//! The content is copied instead of renaming the file, because the running daemon can neither rename nor create files.
-//! A separate thread writes, so that a slow disk delays no packet. A dump that arrives while 64 dumps are already
-//! pending is dropped, and the drop is logged.
+//! The content is copied rather than the file renamed, because the running daemon can neither rename nor create files.
+//! A separate thread writes the dumps, so that a slow disk does not delay packets. A dump that arrives while 64 dumps
+//! are already pending is dropped, and the drop is logged.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -208,7 +208,7 @@ impl FlightFile {
 /// Message to the writer thread.
 #[derive(Debug)]
 enum Order {
-    /// A dump to write; the first field is the reason why it was made.
+    /// A dump to write; the first field is the reason for the dump.
     Write(&'static str, Box<JobFlight>),
     End,
 }
@@ -250,7 +250,7 @@ impl Drop for FlightWriter {
             std::thread::park_timeout(END_INTERVAL);
         }
         if !thread.is_finished() {
-            return tracing::warn!("some dumps of the flight recorder were not written before the timeout");
+            return tracing::warn!("some flight recorder dumps were not written before the timeout");
         }
         let _ = thread.join();
     }
@@ -320,7 +320,8 @@ mod tests {
         dump(&path);
         let two = std::fs::read_to_string(&path).unwrap();
         assert_eq!((two.lines().count(), std::fs::read_to_string(&older).unwrap().len()), (6, 0));
-        // The file is full: the next dump is alone in it, and its previous content is in the other file.
+        // The file is full, so the next dump will be the only one in it, and the previous content will be in the
+        // other file.
         File::options().write(true).open(&path).unwrap().set_len(FILE_LEN_MAX_BYTES).unwrap();
         dump(&path);
         dump(&path);

@@ -2,9 +2,9 @@
 //!
 //! Until [`detach`] is called, the calling thread writes each line. Afterwards, a separate thread writes the lines,
 //! because standard error may be a pipe whose reader has stalled, and a write would block the packet loop. If the queue
-//! is full, lines are dropped and counted, and the log states at that point how many are missing. The non-blocking
-//! writer of `tracing-appender` is not used, because it does not report dropped lines and starts its thread before the
-//! daemon drops its privileges.
+//! is full, lines are dropped and counted, and a line at that point in the log reports how many are missing. The
+//! non-blocking writer of `tracing-appender` is not used, because it does not report dropped lines and starts its
+//! thread before the daemon drops its privileges.
 
 use std::cell::Cell;
 use std::fmt;
@@ -58,7 +58,8 @@ pub fn start(format: LogFormat, level: LogLevel) {
     }
 }
 
-/// Formatter for the fields of a text line. The fields of a switch event are omitted, because its message states them.
+/// Formatter for the fields of a text line. The fields of a switch event are omitted, because its message contains
+/// them.
 struct TextFields;
 
 impl<'writer> FormatFields<'writer> for TextFields {
@@ -147,7 +148,7 @@ pub fn dropped_lines() -> u64 {
     QUEUE.get().map_or(0, Queue::dropped)
 }
 
-/// Writer that passes on each log line in a single call.
+/// Writer that receives each log line in a single call, and queues or prints it.
 struct Output;
 
 impl Write for Output {

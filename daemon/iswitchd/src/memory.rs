@@ -26,8 +26,9 @@ pub enum MemoryError {
     },
     /// The system does not let this process allocate the memory.
     #[error(
-        "memory_mib is {value_mib}: with this value the switch allocates {needed_mib} MiB, which the system does not \
-         allow this process; set a smaller --memory-mib, or raise the limit (ulimit -v, vm.overcommit_memory)"
+        "memory_mib is {value_mib}: with this value the switch allocates {needed_mib} MiB, which is more than the \
+         system allows this process to allocate; set a smaller --memory-mib, or raise the limit (ulimit -v, \
+         vm.overcommit_memory)"
     )]
     Process {
         /// Value of the setting, in MiB.

@@ -4,11 +4,11 @@
 //! Escalation", USENIX Security 2003), reduced to four duties. When the daemon has terminated, normally or not, the
 //! monitor removes the ingress rules and the control socket. When an interface is recreated, the monitor reinstalls the
 //! ingress rule; for an AF_XDP port, it instead attaches the XDP program, opens the sockets and passes them to the
-//! daemon. For a reload, the monitor reads the configuration file and the key files again, and it opens the sockets
-//! of raw ports that this configuration adds. The monitor receives the description of the other resources at start-up,
-//! before the daemon has received a packet. Afterwards the monitor accepts only the number of a rule or an interface,
-//! the request to read the configuration, the name of an interface in the configuration that it last read, and the end
-//! of its input.
+//! daemon. For a reload, the monitor reads the configuration file and the key files again, and it opens the sockets of
+//! raw ports that this configuration adds. The monitor receives the description of all other resources at start-up,
+//! before the daemon has received a packet. Afterwards, its only inputs are the number of a rule or an interface, the
+//! request to read the configuration, and the name of an interface in the configuration that it last read. When its
+//! input ends, the daemon has terminated.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -36,11 +36,11 @@ const MONITOR_NAME: &str = "iswitchd-monitor";
 const READY: &str = "ready\n";
 /// Request to read the configuration again. This value is larger than the number of any rule or interface.
 const READ_CONFIGURATION: u8 = u8::MAX;
-/// Request to open the sockets of an interface. A byte with the number of threads, a byte with the length of its name
-/// and the name follow.
+/// Request to open the sockets of an interface. It is followed by one byte with the number of threads, one byte with
+/// the length of the interface's name, and the name.
 const OPEN_PORT: u8 = u8::MAX - 1;
-/// Request to remove the ingress rule of an interface whose port has been closed. A byte with the length of its name
-/// and the name follow.
+/// Request to remove the ingress rule of an interface whose port has been closed. It is followed by one byte with the
+/// length of the interface's name, and the name.
 const CLOSE_PORT: u8 = u8::MAX - 2;
 /// Maximum length of the description of a daemon, in bytes.
 const RESOURCES_LEN_MAX_BYTES: u64 = 1 << 20;
@@ -137,7 +137,7 @@ impl Monitor {
         let (requests, input) = UnixStream::pair()?;
         let (answers, output) = UnixStream::pair()?;
         let path = std::env::var_os("PATH").unwrap_or_default();
-        // Executes the running program, even if its file has been replaced by another version.
+        // This path refers to the running program, even if its file has been replaced by another version.
         let child = Command::new("/proc/self/exe")
             .arg0(MONITOR_NAME)
             .env_clear()
@@ -304,7 +304,7 @@ impl Warden {
         Ok(())
     }
 
-    /// Opens the sockets of a raw port, whose rule gets the number `number`, or returns the reason why it cannot.
+    /// Opens the sockets of a raw port and assigns `number` to its rule. If this fails, returns the reason.
     fn sockets(&self, name: &str, threads: u8, number: usize) -> Result<PacketSockets, String> {
         let is_raw = |port: &PortSpec| port.interface == name && port.xdp.is_none();
         let config = self.config.as_ref().filter(|config| config.interfaces.iter().any(is_raw));

@@ -120,7 +120,7 @@ impl Reloader {
             self.change_ports(&mut state, &new)?;
         }
         if has("key_files") {
-            // The switch keeps the secret that it drew at start-up.
+            // The switch keeps the secret that it generated at start-up.
             let keys = new.keys([0; SECRET_LEN_BYTES]);
             self.handle.order(|_, _| Order::SetKeys(keys.clone()))?;
         }
@@ -135,7 +135,7 @@ impl Reloader {
     /// Opens the ports that only the new configuration has, and closes those that only the former one has.
     ///
     /// # Errors
-    /// Fails if a port to close still has members, or if a port cannot be opened. No port has changed then.
+    /// Fails if a port to close still has members, or if a port cannot be opened. In that case, no port has changed.
     fn change_ports(&self, state: &mut State, new: &Config) -> anyhow::Result<()> {
         let State { config: old, source } = state;
         let missing_in = |other: &Config, port: &&PortSpec| !other.interfaces.contains(port);
@@ -145,8 +145,8 @@ impl Reloader {
             let members = self.handle.members_on(interface)?;
             anyhow::ensure!(
                 members == 0,
-                "port {interface:?} has {members} members, expected none: end their jobs or expel them before the \
-                 port is removed"
+                "port {interface:?} has {members} members, expected none: end their jobs or expel them before \
+                 removing the port"
             );
         }
         let mut opened = Vec::new();
@@ -209,7 +209,7 @@ impl Reloader {
     }
 }
 
-/// Returns the function by which a loop takes over a port.
+/// Returns the function that a loop calls to take over a port.
 fn maker(mut port: PacketPort) -> MakePort {
     Box::new(move |id| {
         port.set_id(id);

@@ -1,13 +1,14 @@
 //! The driver of a card: it passes frames between the ports, the card and the core, and keeps the registers of the card
 //! in step with the core's job.
 //!
-//! The core keeps the membership and answers all control packets; the card sums. While a job is on the card, the driver
+//! The core manages the membership and answers all control packets; the card sums. While a job is on the card, the
+//! driver
 //! - reads the card's tables before the core handles a control packet that depends on them,
-//! - passes the card's results to the core, which sends them to the members that do not hear the group,
-//! - compares the core's job with the registers after each packet and each timer, and writes the difference.
+//! - passes the card's results to the core, which sends them to the members that the group does not reach,
+//! - compares the core's job with the registers after each packet and each timer, and writes the registers that differ.
 //!
-//! Until the job is complete, and while members supply a sum again after a restart, the card passes all frames on, and
-//! the core sums like a switch without a card.
+//! Until the job is complete, and while members resend a sum after a restart, the card passes on all frames, and the
+//! core sums like a switch without a card.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -31,12 +32,12 @@ use crate::runtime::transmit;
 pub const CARD_PORTS: usize = 4;
 /// Flag of THRESHOLD: the new threshold also applies to the rounds that are open.
 const ALSO_OPEN: u32 = 1 << 31;
-/// Destination of results while no member hears a group: they go only to the host.
+/// Destination of results while no group reaches a member: the results go only to the host.
 const NOBODY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::BROADCAST, 9);
 
 const _: () = assert!(MEMBERS == MAX_CARD_MEMBERS);
 
-/// Card with the state that the driver has given it.
+/// Driver of a card, with the state that it has written to the card.
 pub struct CardDriver {
     card: Box<dyn Card>,
     slots: u32,
@@ -55,12 +56,13 @@ struct Begun {
     is_halted: bool,
     /// Whether the accelerator is halted while the host admits a member.
     is_paused: bool,
-    /// Whether an open round has another threshold than the core's, because the members of two open rounds differ.
+    /// Whether the threshold of an open round differs from the core's, because the two open rounds have different
+    /// members.
     is_uneven: bool,
 }
 
 impl CardDriver {
-    /// Takes control of a card, whose jobs, if any, end. `slots` is the number of slots of its build.
+    /// Takes control of a card, and ends any job on it. `slots` is the number of slots in the card's build.
     ///
     /// # Errors
     /// Fails if the card does.
@@ -87,7 +89,7 @@ impl CardDriver {
             let mut frame = self.classifier.emit_headers(class, &addresses, bytes.len()).to_vec();
             frame.extend_from_slice(bytes);
             frame.resize(frame.len().max(MIN_FRAME_LEN_BYTES), 0);
-            // The lookup of the board sends every frame to the switch's address to the host.
+            // The port lookup on the board sends every frame that is addressed to the switch to the host.
             self.arriving.push(Frame { bytes: frame, source: port_bit(from.port), destination: HOST_PORT });
         }
     }
@@ -110,7 +112,7 @@ impl CardDriver {
                 .iter()
                 .filter(|frame| frame.destination & HOST_PORT != 0)
                 .partition(|frame| frame.source == 0);
-            // The registers already reflect all of these results, so the core has to know them before it handles
+            // The registers already reflect all of these results, so the core must receive them before it handles
             // control packets.
             for payload in results.into_iter().filter_map(|frame| payload_of(&frame.bytes)) {
                 switch.handle_card_results(now, payload, payload.len());
@@ -125,14 +127,14 @@ impl CardDriver {
                 // Results that members have requested may have left in the meantime.
                 self.card.exchange(&[], &mut self.leaving)?;
             }
-            // Results may have finished what the core had to finish before the card can take over.
+            // These results may have completed the rounds that the core had to finish before the card can take over.
             self.sync(switch)?;
             transmit(switch, ports, Some(self));
         }
         Ok(())
     }
 
-    /// Passes a frame that the card has sent to the host to the core.
+    /// Passes to the core a frame that the card has sent to the host.
     fn deliver(&mut self, now: Instant, frame: &Frame, switch: &mut Switch) -> Result<(), CardError> {
         let view = match self.classifier.classify(&frame.bytes) {
             None => return Ok(()),
@@ -157,12 +159,13 @@ impl CardDriver {
         self.sync(switch)
     }
 
-    /// Reads what the core has to know of the card's tables before it handles a control packet.
+    /// Reads the parts of the card's tables that the core needs before it handles a control packet.
     fn prepare(&mut self, from: &Endpoint, bytes: &[u8], switch: &mut Switch) -> Result<(), CardError> {
         let Some(begun) = &mut self.begun else { return Ok(()) };
         let Ok(packet) = ControlPacket::new_checked(bytes) else { return Ok(()) };
         if packet.action_code() == Action::Join as u8 {
-            // No round may open between the choice of the newcomer's first round and its entry in the table.
+            // No round may open between the choice of the newcomer's first round and the newcomer's entry in the member
+            // table.
             let (at, value) = begun.setup.control(true);
             self.card.write(at, value)?;
             begun.is_paused = true;
@@ -184,8 +187,8 @@ impl CardDriver {
         Ok(())
     }
 
-    /// Writes the difference between the core's job and the registers. Call this after everything that may change the
-    /// job, and before the packets that announce the change are sent.
+    /// Writes the registers that differ from the core's job. Call this after any operation that may change the job, and
+    /// before the packets that announce the change are sent.
     pub(crate) fn sync(&mut self, switch: &mut Switch) -> Result<(), CardError> {
         let job = switch.card_job();
         let is_over = |begun: &Begun| {
@@ -295,7 +298,7 @@ impl CardDriver {
         if has_departed { self.close(job) } else { self.close_uneven(job) }
     }
 
-    /// Finishes the segments that no longer wait for anyone after a departure.
+    /// Finishes the segments that no longer wait for any member after a departure.
     fn close(&mut self, job: &CardJob) -> Result<(), CardError> {
         let Some(begun) = &mut self.begun else { return Ok(()) };
         let segments = begun.setup.layout.segment_count();
@@ -304,7 +307,7 @@ impl CardDriver {
         let (earlier, last) = (tables.round(newest.previous())?, tables.round(newest)?);
         let is_deserted = |open: iswitch_card::OpenRound| open.unfinished > 0 && open.participants == 0;
         if is_deserted(last) || is_deserted(earlier) {
-            // No member will finish the round, and the next one would wait for it.
+            // No member will finish the round, and the next round would wait for it.
             return self.begin(job, job.next);
         }
         if last.unfinished > 0 {
@@ -314,8 +317,8 @@ impl CardDriver {
         self.close_uneven(job)
     }
 
-    /// Finishes the segments of the earlier open round to which all of its participants have contributed. Only one
-    /// threshold applies to both open rounds, and a newcomer takes part only in the later one.
+    /// Finishes those segments of the earlier open round to which all participants of that round have contributed. A
+    /// single threshold applies to both open rounds, but a newcomer takes part only in the later one.
     fn close_uneven(&mut self, job: &CardJob) -> Result<(), CardError> {
         let Some(begun) = self.begun.as_mut().filter(|begun| begun.is_uneven) else { return Ok(()) };
         let mut tables = tables(self.card.as_mut(), self.slots, &begun.setup);
@@ -352,7 +355,7 @@ fn send_to_ports(frame: &Frame, ports: &mut [Option<Box<dyn Port>>]) {
 }
 
 /// Returns the UDP payload of a result, whose headers the card has generated. Returns `None` if the frame is shorter
-/// than its headers state.
+/// than its headers indicate.
 fn payload_of(frame: &[u8]) -> Option<&[u8]> {
     let at = HEADERS_LEN_BYTES - UDP_HEADER_LEN_BYTES + 4;
     let udp_len = u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]);

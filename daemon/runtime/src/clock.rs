@@ -2,7 +2,8 @@
 
 use iswitch_protocol::Instant;
 
-/// Clock that counts nanoseconds since its creation. It neither follows steps of the wall clock nor runs backwards.
+/// Clock that counts nanoseconds since its creation. It does not follow steps of the wall clock and never runs
+/// backwards.
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicClock {
     start: std::time::Instant,

@@ -29,10 +29,10 @@ pub struct EmbeddedOptions {
     pub socket: Options,
     /// ToS values of packets.
     pub classifier: Classifier,
-    /// Maximum time to poll for packets before blocking. Polling shortens a round trip and costs a core. The default is
-    /// [`DEFAULT_SPIN`].
+    /// Maximum time to poll for packets before blocking. Polling shortens a round trip but occupies a core. The default
+    /// is [`DEFAULT_SPIN`].
     pub spin: Duration,
-    /// Number of threads, each of which sums one part of long vectors; zero counts as one. The threads serve
+    /// Number of threads, each of which sums one part of every long vector; zero counts as one. The threads serve
     /// consecutive UDP ports, starting with the port of the address.
     pub threads: usize,
 }
@@ -138,7 +138,7 @@ pub fn random_secret() -> io::Result<[u8; SECRET_LEN_BYTES]> {
 
 /// Returns a random boot id, which identifies one run of a switch and is never zero.
 pub fn random_boot() -> u64 {
-    // The standard library seeds its hasher with random numbers of the system, but does not guarantee a new seed for
+    // The standard library seeds its hasher with random numbers from the system, but does not guarantee a new seed for
     // each process. The time and the process id make the number unique.
     RandomState::new().hash_one((SystemTime::now(), std::process::id())).max(1)
 }

@@ -25,7 +25,7 @@ const ANSWER_INTERVAL: Duration = Duration::from_millis(20);
 /// Ratio of a pause to the time that the preceding answer took. Unless [`REST_MAX`] limits the pause, answers take at
 /// most 2 % of the loop's time.
 const REST_FACTOR: u32 = 50;
-/// Maximum pause, so that a question is answered before [`ANSWER_TIMEOUT`].
+/// Maximum pause; short enough that a question is still answered within [`ANSWER_TIMEOUT`].
 const REST_MAX: Duration = Duration::from_secs(1);
 /// Maximum time that a question waits for its answer.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -61,7 +61,7 @@ pub(crate) enum PortCommand {
     Remove(String),
 }
 
-/// What the loop does between two packets, with the channel for the outcome.
+/// Operation that the loop carries out between two packets, with the channel for its outcome.
 pub(crate) enum Command {
     Order(Order, SyncSender<Result<(), OrderError>>),
     Port(PortCommand, SyncSender<usize>),
@@ -76,7 +76,7 @@ enum Question {
 }
 
 impl Handle {
-    /// Returns a handle to all loops of a switch. The first of `handles` must be that of the first thread's loop.
+    /// Returns a handle to all loops of a switch. The first of `handles` must belong to the first thread's loop.
     #[must_use]
     pub fn of_all(handles: impl IntoIterator<Item = Self>) -> Self {
         Self { loops: handles.into_iter().flat_map(|handle| handle.loops).collect() }

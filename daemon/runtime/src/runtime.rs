@@ -100,7 +100,7 @@ impl Runtime {
         Ok((runtime, handle))
     }
 
-    /// Makes a card sum the rounds. The ports are those of the card, in the order of its bits of `tuser`.
+    /// Makes a card sum the rounds. The ports are those of the card, in the order of their bits in `tuser`.
     pub fn with_card(&mut self, card: CardDriver) {
         self.card = Some(card);
     }
@@ -203,7 +203,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// Brings the card in step with the core, and sends everything that the core has queued.
+    /// Brings the card into step with the core, and sends everything that the core has queued.
     fn settle(&mut self, now: Instant) -> io::Result<()> {
         if let Some(card) = &mut self.card {
             card.sync(&mut self.switch).map_err(io::Error::other)?;

@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub ports: Vec<PortSnapshot>,
     /// Jobs of the switch.
     pub jobs: Vec<JobStatus>,
-    /// Limits of the switch and their current use.
+    /// Limits of the switch and their current usage.
     pub limits: Vec<LimitStatus>,
 }
 
@@ -102,7 +102,7 @@ impl PortSnapshot {
 }
 
 impl Snapshot {
-    /// Merges the snapshots of the loops of one switch, of which the first must be that of the first thread's loop.
+    /// Merges the snapshots of the loops of one switch. The first snapshot must come from the first thread's loop.
     /// Ports with the same name and parts of the same job are combined, and their counters are added.
     pub(crate) fn merged(mut all: Vec<Arc<Self>>) -> Arc<Self> {
         if all.len() == 1 {

@@ -34,7 +34,7 @@ struct Pause {
 }
 
 impl Stalls {
-    /// Returns a record without any dumps.
+    /// Returns an empty record.
     pub(crate) fn new() -> Self {
         Self { left: DUMPS_PER_INTERVAL, pauses: Vec::with_capacity(PAUSES) }
     }

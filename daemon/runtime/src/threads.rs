@@ -1,8 +1,7 @@
-//! The threads of a switch: each runs a loop with its own core, and sums one part of long vectors.
+//! The threads of a switch: each runs a loop with its own core, and sums one part of every long vector.
 //!
-//! The threads share no state on the packet path. Thread `i` serves the UDP ports that are `i` above those of the first
-//! thread, so that the hardware queues of network cards, packet filters and sockets can separate the packets of the
-//! threads.
+//! The threads share no state on the packet path. Thread `i` serves the UDP ports of the first thread plus `i`, so that
+//! the hardware queues of network cards, packet filters and sockets can separate the packets of the threads.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -24,7 +23,7 @@ const BIND_ATTEMPTS: usize = 32;
 /// so that the boot ids stay distinct.
 const BOOT_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Returns the configuration of each of `threads` cores. The memory limits and the total rate limit of non-members are
+/// Returns the configuration of each of `threads` cores. The memory limits and the total rate limit for non-members are
 /// divided among the cores, so that the limits of the whole switch stay as configured. The other limits apply to each
 /// core.
 #[must_use]
@@ -58,7 +57,7 @@ pub fn of_thread(divided: Config, at: usize) -> Config {
 }
 
 /// Binds the UDP port of each of `count` threads. If the port number of `address` is zero, the system selects the first
-/// port, and the function makes up to 32 attempts to find a first port after which the other ports are free, too.
+/// port, and the function makes up to 32 attempts to find a first port that is followed by enough free ports.
 ///
 /// # Errors
 /// Returns the errors of `bind(2)`.

@@ -46,8 +46,8 @@ fn failed(call: &'static str) -> impl FnOnce(Errno) -> SandboxError {
     SandboxError::of(call)
 }
 
-/// Empties the bounding set. Without `CAP_SETPCAP`, the set cannot be emptied. It then has no effect, because
-/// `no_new_privs` prevents programs that the process starts from gaining capabilities.
+/// Empties the bounding set. This fails without `CAP_SETPCAP`, which is harmless: `no_new_privs` prevents programs
+/// that the process starts from gaining capabilities.
 fn empty_bounding_set() {
     for capability in CapabilitySet::all().iter() {
         if capability_is_in_bounding_set(capability).unwrap_or(false)

@@ -104,8 +104,8 @@ impl SystemCalls {
     }
 
     /// Installs filters that end the process if any of its threads makes a system call that this list neither allows
-    /// nor makes fail with an error number. Before it ends, the process prints one line with the name of the program
-    /// and the number of the call. Returns the number of allowed calls.
+    /// nor causes to fail with an error. Before it ends, the process prints one line with the name of the program and
+    /// the number of the call. Returns the number of allowed calls.
     ///
     /// # Errors
     /// Fails if the kernel does not support seccomp.

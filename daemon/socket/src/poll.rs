@@ -46,8 +46,8 @@ impl PollSet {
 
     /// Waits until a descriptor is ready or has failed. Returns `false` if `timeout` expires or a signal arrives first.
     ///
-    /// The timeout has the resolution of the kernel's timers (about 50 us) rather than of a millisecond. With `None`,
-    /// the wait has no timeout.
+    /// The resolution of the timeout is that of the kernel's timers (about 50 us) rather than one millisecond. With
+    /// `None`, the wait has no timeout.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         wait(&mut self.fds, timeout)
     }

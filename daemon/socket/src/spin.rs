@@ -13,8 +13,8 @@ pub struct Spin {
     pays: bool,
 }
 
-/// A wait counts as short if it is shorter than this multiple of the polling limit. The reason for the multiple is that
-/// a measured wait includes the wake-up latency of the core, even if the packet arrived within the limit.
+/// A wait counts as short if it is shorter than this multiple of the polling limit. The multiple allows for the wake-up
+/// latency of the core, which a measured wait includes even if the packet arrived within the limit.
 const SLEPT: u32 = 3;
 
 impl Spin {

@@ -71,8 +71,9 @@ impl UdpSocket {
         Ok(Self { socket, sends_superframes: AtomicBool::new(options.offload) })
     }
 
-    /// Opens a socket that receives the datagrams that `source` sends to a multicast group, through the interface with
-    /// the IPv4 address `interface`. Several processes can subscribe to the same group.
+    /// Opens a socket that subscribes to a multicast group on the interface with the IPv4 address `interface`, and
+    /// that receives the datagrams that `source` sends to the group. Several processes can subscribe to the same
+    /// group.
     ///
     /// # Errors
     /// Returns the errors of `bind(2)` and of `IP_ADD_MEMBERSHIP`.
@@ -84,8 +85,8 @@ impl UdpSocket {
     ) -> io::Result<Self> {
         let socket = open(options)?;
         socket.set_reuse_address(true)?;
-        // By default, the socket would also receive the packets to the group that arrive on interfaces chosen by other
-        // sockets.
+        // By default, the socket would also receive the group's packets that arrive on other interfaces, if other
+        // sockets have subscribed to the group there.
         option::set(socket.as_fd(), libc::IPPROTO_IP, libc::IP_MULTICAST_ALL, 0)?;
         socket.bind(&SocketAddr::V4(group).into())?;
         socket.connect(&SocketAddr::V4(source).into())?;
@@ -218,8 +219,9 @@ impl UdpSocket {
         self.offload_message(envelope, &[IoSlice::new(chunk)], &first, stride)
     }
 
-    /// Sends a message as datagrams of `stride` bytes, or only the datagram `first` if the kernel refuses the
-    /// super-frame.
+    /// Sends `message` as a super-frame, which the kernel divides into datagrams of `stride` bytes. If the kernel
+    /// refuses the super-frame, sends only `first`, the first datagram of the message. Returns the number of bytes
+    /// sent, so that the caller can send the rest.
     fn offload_message(
         &self,
         envelope: &Envelope,
@@ -230,8 +232,8 @@ impl UdpSocket {
         let segment = u16::try_from(stride).ok().filter(|_| superframe_datagrams(stride) > 1);
         match self.send_message(envelope, message, segment) {
             Err(error) if refuses_offload(&error) => {
-                // EINVAL may also mean that a datagram exceeds the MTU. The socket gives up super-frames only if the
-                // same datagram is accepted alone.
+                // EINVAL may also mean that a datagram exceeds the MTU. The socket therefore stops using super-frames
+                // only if the kernel accepts the first datagram on its own.
                 let len = self.send_message(envelope, first, None)?;
                 self.sends_superframes.store(false, Ordering::Relaxed);
                 Ok(len)
@@ -318,8 +320,8 @@ impl UdpSocket {
     /// Waits until a datagram or an error can be received. Returns `false` if `timeout` expires or a signal arrives
     /// first.
     ///
-    /// The timeout has the resolution of the kernel's timers (about 50 us) rather than of a millisecond. With `None`,
-    /// the wait has no timeout.
+    /// The resolution of the timeout is that of the kernel's timers (about 50 us) rather than one millisecond. With
+    /// `None`, the wait has no timeout.
     pub fn wait_readable(&self, timeout: Option<Duration>) -> io::Result<bool> {
         self.wait_readable_with(None, timeout)
     }

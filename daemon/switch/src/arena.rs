@@ -28,7 +28,7 @@ impl<T: Copy> Arena<T> {
     }
 
     /// Takes a region of `len` items that begins at or after `from`, or returns `None` if there is no such region. The
-    /// items have the values that the previous user of the region left in them.
+    /// items keep the values that the region's previous user left in them.
     pub(crate) fn take(&mut self, len: usize, from: usize) -> Option<Range<usize>> {
         if self.used.len() == MAX_JOBS {
             return None;
@@ -57,7 +57,7 @@ impl<T: Copy> Arena<T> {
         &mut self.items[region.clone()]
     }
 
-    /// Returns the gap before each used region and the gap after the last one, each without the part before `from`.
+    /// Returns the gap before each used region and the gap after the last one, excluding any part before `from`.
     fn gaps(&self, from: usize) -> impl Iterator<Item = Range<usize>> {
         let starts = core::iter::once(0).chain(self.used.iter().map(|region| region.end));
         let ends = self.used.iter().map(|region| region.start).chain(core::iter::once(self.items.len()));

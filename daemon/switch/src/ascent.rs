@@ -1,7 +1,8 @@
 //! Partial sums of asynchronous jobs while they are transferred to the parent (requirements V-11 and V-12).
 //!
-//! This switch is a member of the parent like a worker: it sends a vector and a Confirm of the vector, and learns which
-//! aggregate contains the vector. It passes this information on to the members whose vectors are in the partial sum.
+//! To its parent, this switch is a member like a worker: it sends a vector and a Confirm of that vector, and learns
+//! which aggregate contains the vector. It passes this information on to the members whose vectors are in the partial
+//! sum.
 
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
@@ -94,8 +95,8 @@ pub(crate) fn handle_confirmed(state: &mut State, at: JobIndex, ack: &AckRepr<'_
     advance(state, at);
 }
 
-/// Handles the admission of the partial sum to an aggregate: answers the pending Confirms of the members whose vectors
-/// are in the partial sum with the number of the aggregate.
+/// Handles the admission of the partial sum to an aggregate: sends the number of the aggregate, as the answer to their
+/// pending Confirms, to the members whose vectors are in the partial sum.
 fn land(state: &mut State, at: JobIndex, aggregate: Round) {
     let Some(aggregates) = state.jobs.get_mut(at).and_then(Job::aggregates_mut) else { return };
     for member in aggregates.land(aggregate).iter() {

@@ -1,9 +1,9 @@
 //! Authentication of control packets: trailers, sessions, counters and nonces (SPEC, section 8).
 //!
 //! A job with a key accepts only packets whose trailer was made with that key. Replaying a recorded packet has no
-//! effect: the tags of a membership are bound to its session, that is, to the nonce with which the member was admitted,
-//! and the counters rise within the session. A challenge gives a nonce to one address, and that nonce is valid for only
-//! one admission.
+//! effect: the tags of a membership are bound to its session, which is identified by the nonce with which the member
+//! was admitted, and counters only increase within a session. A challenge issues a nonce to one address, and that nonce
+//! is valid for only one admission.
 
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::PROTOCOL_VERSION;
@@ -29,12 +29,12 @@ enum Denial {
     UnknownMember { counter: u64 },
 }
 
-/// Freshness of a Join that has a valid trailer, or for a job without a key.
+/// Freshness of a Join that has a valid trailer or is addressed to a job without a key.
 pub(crate) enum Freshness {
     /// The Join repeats the Join of a member, needs no proof of its return path, or has proved the path without opening
     /// a session.
     Repeated,
-    /// The Join repeats the Join of a member and contains the current, unused nonce, so the member is still at this
+    /// The Join repeats the Join of a member and contains the current, unused nonce, so the member still uses this
     /// switch (M-14).
     Present,
     /// The Join contains the current, unused nonce and therefore opens a session.
@@ -49,7 +49,7 @@ pub(crate) fn is_join(packet: &ControlPacket<'_>) -> bool {
     packet.action_code() == Action::Join as u8
 }
 
-/// Authenticates a control packet. Returns how its answer is authenticated, or `None` if the packet must not be
+/// Authenticates a control packet. Returns how the answer must be authenticated, or `None` if the packet must not be
 /// processed; in that case, the packet has already been counted and, if required, refused.
 pub(crate) fn authenticate(state: &mut State, from: &Endpoint, packet: &ControlPacket<'_>) -> Option<Seal> {
     match check_authentic(state, from, packet) {
@@ -116,7 +116,7 @@ fn deny(state: &mut State, from: &Endpoint, packet: &ControlPacket<'_>, denial: 
 }
 
 /// Checks whether a Join may be a replayed recording (requirement A-6). A Join with a valid nonce uses up that nonce;
-/// `is_proven` states whether [`redeem_nonce`] has already done so.
+/// `is_proven` indicates whether [`redeem_nonce`] has already done so.
 pub(crate) fn check_fresh(
     state: &mut State,
     from: &Endpoint,
@@ -138,8 +138,8 @@ pub(crate) fn check_fresh(
         if session_of(state, at) == join.nonce {
             return Freshness::Repeated;
         }
-        // The member has answered a delayed challenge of an earlier run and therefore does not accept answers in its
-        // current session.
+        // The member has answered a delayed challenge from an earlier run of the switch. It now uses the nonce of that
+        // challenge as its session, and does not accept answers in the session that the switch knows.
     }
     if is_proven || state.nonces.redeem(from, join.nonce) {
         return Freshness::Proven { counter };
@@ -154,7 +154,7 @@ pub(crate) fn redeem_nonce(state: &mut State, from: &Endpoint, bytes: &[u8]) -> 
     nonce.is_some_and(|nonce| state.nonces.redeem(from, nonce))
 }
 
-/// Does the same as [`check_fresh`] for a Join to a job without a key: the nonce proves only the return path.
+/// Counterpart of [`check_fresh`] for Joins to a job without a key, whose nonces prove only the return path.
 fn check_return_path(
     state: &mut State,
     from: &Endpoint,

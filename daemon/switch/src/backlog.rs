@@ -28,7 +28,7 @@ pub(crate) enum Work {
     Repeat { at: MemberAt, wanted: Wanted, next: u32, end: u32 },
     /// Send the parent the partial sums that it is missing.
     Resend { job: JobIndex, wanted: Wanted, next: u32, end: u32 },
-    /// Close the segments that have contributions, even if further members have yet to contribute.
+    /// Close the segments that have contributions, even if other members have yet to contribute.
     Close { job: JobIndex, round: Round, next: u32, end: u32 },
     /// Add a complete vector of an asynchronous job to its aggregate.
     Add { job: JobIndex, addition: Addition, next: u32, end: u32 },
@@ -105,9 +105,9 @@ impl Wanted {
         self.range
     }
 
-    /// Puts the segments from `next` onwards into a batch by calls of `push`; `packet_len` returns the length of a
-    /// segment's packet. Returns the segment at which it stopped because the batch had no room or the budget was used
-    /// up, or `None` if it processed all segments.
+    /// Puts the segments from `next` onwards into a batch by calling `push` for each of them; `packet_len` returns the
+    /// length of a segment's packet. Returns the segment at which it stopped because the batch had no room or the
+    /// budget was used up, or `None` if it processed all segments.
     pub(crate) fn fill<'a>(
         &self,
         aggregation: &mut Aggregation<'a>,
@@ -157,7 +157,7 @@ impl Meter {
         self.spent = self.spent.saturating_add((floats / WORK_FLOATS_PER_COST) as u32);
     }
 
-    /// Counts a segment that was copied into a packet, if `copies` copies of the packet are sent.
+    /// Counts a segment that was copied into a packet of which `copies` copies are sent.
     pub(crate) fn send(&mut self, floats: usize, copies: u16) {
         self.add(floats);
         self.spent = self.spent.saturating_add(WORK_COST_PER_DATAGRAM * u32::from(copies));

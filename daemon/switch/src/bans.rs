@@ -19,7 +19,7 @@ pub(crate) struct Ban {
 }
 
 impl Ban {
-    /// Returns the status and the value of `expected` in the refusal of a Join to which the ban applies.
+    /// Returns the status and the `expected` value with which a Join is refused under this ban.
     pub(crate) fn refusal(&self) -> (Status, u32) {
         let cause = if self.address.is_some() { Status::MEMBER_EXPELLED } else { Status::JOB_REMOVED };
         (Status::Halted, cause)
@@ -46,8 +46,7 @@ impl Bans {
         }
     }
 
-    /// Returns the ban because of which Joins from an address to a job are currently refused, or `None` if they are not
-    /// refused.
+    /// Returns the ban that currently applies to Joins from an address to a job, or `None` if there is none.
     pub(crate) fn find(&self, now: Instant, job: u32, address: SocketAddrV4) -> Option<&Ban> {
         let is_meant = |ban: &Ban| ban.job == job && ban.address.is_none_or(|banned| banned == address);
         self.bans.iter().flatten().find(|ban| is_meant(ban) && now < ban.until)

@@ -23,7 +23,7 @@ pub(crate) struct Batch {
     closed: bool,
 }
 
-/// Batches that receive the sums that contributions complete.
+/// Batches for the sums that incoming contributions complete.
 pub(crate) struct SumBatches<'a> {
     /// Batch for sums that are results.
     pub(crate) results: &'a mut Batch,

@@ -1,8 +1,8 @@
 //! Budget for the repeated results that a member may request.
 //!
-//! Without a budget, forged Helps in the name of a member could make the switch send any number of results that the
-//! member does not need. Each result of the job adds a few segments to the budget of each member, which is more than
-//! the retransmissions due to packet loss consume. The budget also grows with time, so that a member that is far
+//! Without a budget, an attacker who forges Helps from a member could make the switch send any number of results that
+//! the member does not need. Each result of the job adds a few segments to the budget of each member, which is more
+//! than the retransmissions due to packet loss consume. The budget also grows with time, so that a member that is far
 //! behind, or whose round is stalled, can recover.
 
 use core::time::Duration;
@@ -19,7 +19,7 @@ pub(crate) struct RepeatBudget {
     at: Instant,
 }
 
-/// Quantities from which the budgets of a job's members are refilled.
+/// Quantities that determine how fast the budgets of a job's members grow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Income {
     /// Number of segments in the job's vector.

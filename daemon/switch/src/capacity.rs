@@ -1,4 +1,4 @@
-//! Limits of the switch and their current use, for operators.
+//! Limits of the switch and the current usage relative to each of them, for operators.
 
 use core::net::Ipv4Addr;
 
@@ -12,13 +12,14 @@ use crate::jobs::{Footprint, Share};
 use crate::quota::{jobs_of_source, keyless_job_capacity, keyless_jobs, limit_on_jobs};
 use crate::state::State;
 
-/// Limit of the switch and its current use. A Join that would exceed the limit is refused.
+/// A limit enforced by the switch, and how much of it is currently in use. A Join that would exceed the limit is
+/// refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LimitStatus {
     /// Name of the limit, see [`Limit::name`].
     pub limit: &'static str,
-    /// Current use. If the limit applies to each job or to each address, this is the highest use by any one of them.
+    /// Current usage. For a limit that applies to each job or to each address, the highest usage by any one of them.
     pub used: u64,
     /// Value of the limit: a number of bytes if the name ends in `_bytes`, otherwise a count.
     pub value: u64,
@@ -71,7 +72,7 @@ pub(crate) fn limits(state: &State) -> Vec<LimitStatus> {
     limits
 }
 
-/// Returns the highest number of jobs that count towards the limit of a single address.
+/// Returns the largest number of jobs that count towards the limit of any one address.
 fn most_of_one_source(state: &State) -> usize {
     let of_job = |job: &Job| -> Vec<Ipv4Addr> {
         let members = job.members().endpoints(job.members().present()).map(|member| *member.peer.ip());

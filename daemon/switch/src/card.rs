@@ -1,6 +1,6 @@
 //! The interface between the core and the driver of a card, which sums the rounds of one job in hardware.
 //!
-//! The core keeps the job: its members, leases, rounds, histories and answers. The driver of the card compares
+//! The core manages the job: its members, leases, rounds, histories and answers. The driver of the card compares
 //! [`CardJob`] with the registers of the card, and passes the card's results to the core.
 
 use core::net::SocketAddrV4;
@@ -15,10 +15,10 @@ use crate::job::carded::Carded;
 use crate::reason::DropReason;
 use crate::state::State;
 
-/// Maximum number of members of a job on a card. The id of a member is the number of its row in the card's table.
+/// Maximum number of members of a job on a card. A member's id is also the number of its row in the card's table.
 pub const MAX_CARD_MEMBERS: usize = 8;
 
-/// Job as a card has to know it.
+/// Properties of a job that a card needs to know.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CardJob {
     /// Number of the job.
@@ -37,7 +37,7 @@ pub struct CardJob {
     pub newest: Option<(Round, u16)>,
     /// Next round to open.
     pub next: Round,
-    /// Address of the switch to which the first member sends.
+    /// Switch address to which the first member sends.
     pub local: Option<Endpoint>,
     /// Group that receives one copy of each result. Its `peer` is the address of the group.
     pub group: Option<Endpoint>,
@@ -45,7 +45,7 @@ pub struct CardJob {
     pub members: [Option<CardMember>; MAX_CARD_MEMBERS],
 }
 
-/// Member of a job as a card has to know it.
+/// Properties of a member that a card needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CardMember {
     /// Address of the member, and port that leads to it.
@@ -92,7 +92,8 @@ impl CardJob {
     }
 }
 
-/// Returns the job that the card serves, or that it will serve once the core has finished what only the core can do.
+/// Returns the job that the card serves, or that it will serve once the core has completed the steps that only the core
+/// can perform.
 pub(crate) fn job(state: &State) -> Option<CardJob> {
     state.jobs.iter().next().map(|(_, job)| CardJob::of(job))
 }
@@ -101,8 +102,8 @@ fn index(state: &State) -> Option<JobIndex> {
     state.jobs.iter().next().map(|(at, _)| at)
 }
 
-/// Hands the job over to the card, and returns the first round that the card sums. Returns `None` if the job is on the
-/// card already, or if the core has to finish something first.
+/// Hands the job over to the card, and returns the first round that the card sums. Returns `None` if the job is already
+/// on the card, or if the core has to finish something first.
 pub(crate) fn take_over(state: &mut State) -> Option<Round> {
     let at = index(state)?;
     let mut carded = Carded(state.aggregation(at)?);

@@ -1,4 +1,5 @@
-//! Orders of control packets for the card that sums the rounds, and what the driver has read from its tables.
+//! Orders to the card that result from control packets, and the missing contributions that the driver has read from the
+//! tables of the card.
 
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, MAX_PENDING_REQUESTS};
@@ -7,7 +8,8 @@ use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use crate::endpoint::Endpoint;
 use crate::ring::Ring;
 
-/// Orders that the driver has not carried out yet, and the segments that the card lacks from the sender of a Help.
+/// Orders that the driver has not carried out yet, and the segments for which the card lacks a contribution from the
+/// sender of a Help.
 #[derive(Debug)]
 pub(crate) struct CardOrders {
     closing: Ring<RangeRepr>,
@@ -36,15 +38,16 @@ impl CardOrders {
         self.closing.pop()
     }
 
-    /// Records the segments of a range that the card lacks from the sender of the next Help.
+    /// Records for which segments of a range the card lacks a contribution from the sender of the next Help.
     pub(crate) fn note_missing(&mut self, from: &Endpoint, missing: SegmentSetRepr<'_>) {
         let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
         bitmap[..missing.bitmap.len()].copy_from_slice(missing.bitmap);
         self.missing = Some(Missing { from: *from, range: missing.range, bitmap });
     }
 
-    /// Returns whether the card lacks a segment from the sender of a Help. If the driver has not read the tables for
-    /// this Help, the answer is true: a contribution that is repeated needlessly changes no sum.
+    /// Returns whether the card lacks the contribution that the sender of a Help makes to a segment. If the driver has
+    /// not read the tables for this Help, returns true, because a contribution that is repeated needlessly changes no
+    /// sum.
     pub(crate) fn is_missing(&self, from: &Endpoint, round: Round, index: u32) -> bool {
         let is_about = |known: &&Missing| known.from.key() == from.key() && known.range.round == round;
         let Some(known) = self.missing.as_ref().filter(is_about) else { return true };

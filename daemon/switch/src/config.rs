@@ -9,12 +9,12 @@ use crate::job::Slot;
 use crate::limiter::StrangerLimits;
 use crate::uplink::Uplinks;
 
-/// Limits of a card: hardware that sums the rounds of one job, while the core keeps the membership of the job.
+/// Limits of a card: hardware that sums the rounds of one job, while the core manages the membership of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CardLimits {
     /// Maximum number of members of the job, at most 8.
     pub members: u16,
-    /// Maximum number of floats of a segment.
+    /// Maximum number of floats in a segment.
     pub segment_floats: u16,
     /// Maximum number of segments that a member may have in flight.
     pub window: u16,
@@ -31,14 +31,15 @@ pub struct Config {
     /// Time in milliseconds after which a member is reported as slow, if a round waits for it while other members have
     /// contributed.
     pub slow_ms: u32,
-    /// Memory for the sums of all jobs, in bytes. A synchronous job takes two vectors, and with ordered sums one more
-    /// for each possible member. An asynchronous job takes at least eight vectors, plus one for each possible member.
+    /// Memory for the sums of all jobs, in bytes. A synchronous job takes two vectors, plus one for each possible
+    /// member if its sums are ordered. An asynchronous job takes at least eight vectors, plus one for each possible
+    /// member.
     pub memory_bytes: usize,
     /// Maximum memory for the sums of one job, in bytes.
     pub job_memory_bytes: usize,
-    /// Maximum number of jobs of one IPv4 address. The limit counts the jobs that the address created and that still
-    /// wait for workers, and the jobs all of whose members have this address. Jobs with a key and jobs without one are
-    /// counted separately.
+    /// Maximum number of jobs per IPv4 address. Two kinds of jobs count towards the limit: those that the address
+    /// created and that are still waiting for workers, and those whose members all have this address. Jobs with a key
+    /// and jobs without one are counted separately.
     pub max_jobs_per_source: usize,
     /// Rate limits on packets from non-members.
     pub strangers: StrangerLimits,
@@ -101,8 +102,8 @@ impl Config {
     }
 }
 
-/// Number of bytes of memory for sums per allocated slot. Jobs with much smaller segments run out of slots before they
-/// run out of memory for sums.
+/// Ratio of the memory for sums, in bytes, to the number of allocated slots. Jobs with much smaller segments run out of
+/// slots before they run out of memory for sums.
 pub(crate) const BYTES_PER_SLOT: usize = 256;
 
 /// Returns the number of bytes that a switch allocates at start-up for `memory_bytes` of [memory for

@@ -36,7 +36,8 @@ pub(crate) fn handle_data(state: &mut State, from: &Endpoint, payload: &[u8], st
         return state.counters.count_drops(DropReason::EarlyRound, datagrams);
     }
     if state.jobs.get(at.job).is_some_and(|job| job.rounds().is_on_card()) {
-        // The contribution passed the card before the card took over, which lacks it and names it as missing.
+        // The contribution passed through the card before the card took over the job. The card lacks it, and will name
+        // it as missing.
         return state.counters.count_drops(DropReason::EarlyRound, datagrams);
     }
     state.aim_results(at.job);
@@ -207,8 +208,8 @@ fn record_aggregate(state: &mut State, at: JobIndex, addition: &Addition) {
     }
 }
 
-/// Records `segments` contributions of a member that were accepted together, the last of them to `round`. If the data
-/// of the job is tagged, only accepted contributions renew the lease, because an attacker may replay recorded
+/// Records `segments` contributions of a member that were accepted together; the last of them was for `round`. If the
+/// data of the job is tagged, only accepted contributions renew the lease, because an attacker may replay recorded
 /// contributions.
 fn note_accepted(state: &mut State, at: MemberAt, from: &Endpoint, segments: u64, round: Option<Round>) {
     let now = state.now;

@@ -31,8 +31,8 @@ pub(crate) fn tend(state: &mut State, at: JobIndex) {
     probe_if_due(state, at);
 }
 
-/// Returns the members to which the group is to be offered now: those that support groups but do not hear the group
-/// yet, and that share their outlet with another member.
+/// Returns the members to which the group is to be offered now: those that support groups, do not receive results
+/// through the group yet, and share their outlet with another member.
 fn due_offers(job: &Job, now: Instant) -> MemberSet {
     let hearing = job.group().map_or(MemberSet::EMPTY, Group::hearing);
     let shares_outlet = |own: &Member| {
@@ -58,7 +58,7 @@ fn offer(state: &mut State, at: MemberAt) {
     }
 }
 
-/// Sends a Probe if one is due, and reports the members that no longer hear the group.
+/// Sends a Probe if one is due, and reports the members that the group no longer reaches.
 fn probe_if_due(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(job) = state.jobs.get_mut(at) else { return };

@@ -83,8 +83,8 @@ pub enum Event {
         /// The job's number.
         job: u32,
     },
-    /// A worker of a job whose workers have several switches was lost, or has joined in place of one that had left. All
-    /// members must rejoin, and the job continues once all its workers have (M-14).
+    /// In a job whose workers have several switches to choose from, a worker was lost, or a worker joined in place of
+    /// one that had left. All members must rejoin; the job continues once all its workers have done so (M-14).
     JobInterrupted {
         /// The job's number.
         job: u32,
@@ -153,12 +153,12 @@ pub enum Event {
         round: Round,
         /// Time since the first contribution to the round, in milliseconds.
         waited_ms: u64,
-        /// Number of segments to which other members have contributed and this member has not.
+        /// Number of segments to which other members have contributed but this member has not.
         missing_segments: u32,
         /// Number of segments in the vector.
         segments: u32,
     },
-    /// No round waits any longer for a member that was reported as slow.
+    /// Rounds no longer wait for a member that was reported as slow.
     Recovered {
         /// The job's number.
         job: u32,
@@ -167,7 +167,8 @@ pub enum Event {
         /// Address of the member.
         address: SocketAddrV4,
     },
-    /// A member has confirmed that it hears the group of its job, and receives results through it.
+    /// A member has confirmed that packets to its job's group reach it. From now on, it receives results through the
+    /// group.
     GroupHeard {
         /// The job's number.
         job: u32,
@@ -231,8 +232,8 @@ pub enum Departure {
     Silent,
     /// Another process joined from the member's address, or the same process joined on another port.
     Restarted,
-    /// The switch dismissed its members so that they rejoin: its parent has forgotten it, the job was reset, the job
-    /// was interrupted, or it gave way to members that hold its sums.
+    /// The switch dismissed all members of the job so that they rejoin, because its parent had forgotten it, or because
+    /// the job was reset, was interrupted, or gave way to members that hold its sums.
     Forgotten,
     /// The operator removed the member.
     Expelled,
@@ -337,8 +338,8 @@ impl Event {
         }
     }
 
-    /// Returns the limit because of which this switch refused a Join, or because of which the parent refused this
-    /// switch. Returns `None` for all other events.
+    /// Returns the limit that caused this switch to refuse a Join, or the parent to refuse this switch. Returns `None`
+    /// for all other events.
     pub const fn exceeded(&self) -> Option<Exceeded> {
         match self {
             Self::JoinRefused { exceeded, .. } | Self::ParentRefused { exceeded, .. } => *exceeded,
@@ -390,7 +391,7 @@ impl fmt::Display for Event {
 pub struct Report {
     /// The event.
     pub event: Event,
-    /// Names of the job and of the member. Texts that are not known are empty.
+    /// Names of the job and of the member. Unknown names are empty.
     pub name: NameRepr,
 }
 

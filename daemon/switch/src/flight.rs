@@ -1,4 +1,4 @@
-//! The flight recorder: the latest incidents of each job, for the analysis of a stall.
+//! The flight recorder: the latest incidents of each job, for diagnosing stalls.
 //!
 //! A log has two rings of fixed size, so that frequent records of rounds do not displace joins and departures. No
 //! record is written for a packet that is summed. Each round adds two records, and repetitions of an incident only

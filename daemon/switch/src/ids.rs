@@ -7,7 +7,7 @@ use iswitch_protocol::limits::{MAX_JOBS, MAX_MEMBERS};
 pub(crate) struct JobIndex(u8);
 
 impl JobIndex {
-    /// Creates the index `index`, which must be below [`MAX_JOBS`].
+    /// Creates an index from `index`, which must be below [`MAX_JOBS`].
     pub(crate) const fn new(index: usize) -> Self {
         debug_assert!(index < MAX_JOBS);
         Self(index as u8)
@@ -28,7 +28,7 @@ impl JobIndex {
 pub(crate) struct MemberId(u8);
 
 impl MemberId {
-    /// Creates the id `index`, which must be below [`MAX_MEMBERS`].
+    /// Creates an id from `index`, which must be below [`MAX_MEMBERS`].
     pub(crate) const fn new(index: usize) -> Self {
         debug_assert!(index < MAX_MEMBERS);
         Self(index as u8)
@@ -75,13 +75,13 @@ impl MemberSet {
         self.0 >> id.0 & 1 == 1
     }
 
-    /// Returns this set with the member `id` added.
+    /// Returns this set with member `id` added.
     #[must_use]
     pub(crate) const fn with(self, id: MemberId) -> Self {
         Self(self.0 | 1 << id.0)
     }
 
-    /// Returns this set without the member `id`.
+    /// Returns this set without member `id`.
     #[must_use]
     pub(crate) const fn without(self, id: MemberId) -> Self {
         Self(self.0 & !(1 << id.0))

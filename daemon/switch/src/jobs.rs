@@ -71,7 +71,7 @@ impl Jobs {
         self.table[at.get()].as_mut()
     }
 
-    /// Returns the index of the job with the number `id`, or `None` if there is no such job.
+    /// Returns the index of job `id`, or `None` if there is no such job.
     pub(crate) fn find(&self, id: u32) -> Option<JobIndex> {
         let position = self.table.iter().position(|job| job.as_ref().is_some_and(|job| job.id() == id));
         position.map(JobIndex::new)
@@ -133,7 +133,7 @@ impl Jobs {
         }
     }
 
-    /// Sends a member's results to the addresses from which its latest packet came, because the member's MAC address
+    /// Directs a member's results to the addresses from which its latest packet came, because the member's MAC address
     /// changes after a fail-over or a migration. The caller must have found the member by the source of the packet, and
     /// verified the packet as the job requires.
     pub(crate) fn follow(&mut self, at: MemberAt, from: &Endpoint) {

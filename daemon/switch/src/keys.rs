@@ -18,7 +18,7 @@ pub const SECRET_LEN_BYTES: usize = 16;
 /// nonce of the other, which must then request a new one.
 const NONCE_COUNTERS: usize = 4096;
 
-/// Key, or absence of a key, that a job keeps until it ends even if the configured keys have changed.
+/// The key that applies to a job until the job ends, even if the configured keys change. A job may also have no key.
 #[derive(Clone)]
 struct Bound {
     job: u32,

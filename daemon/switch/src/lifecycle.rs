@@ -21,8 +21,8 @@ pub(crate) fn gather(state: &mut State, at: JobIndex, last: Option<MemberId>) {
     }
 }
 
-/// Asks all members of a job that roams whether they are still at this switch, if all that the job waits for have
-/// joined (M-14). The answer to the Join of the member `last` asks that member.
+/// If all members that the job waits for have joined, asks each member of a job that roams whether it still uses this
+/// switch (M-14). Member `last` is asked in the answer to its Join.
 pub(crate) fn call_roll(state: &mut State, at: JobIndex, last: MemberId) {
     let State { jobs, nonces, .. } = state;
     let Some(job) = jobs.get_mut(at).filter(|job| job.roams() && !job.is_formed() && job.is_gathered())
@@ -30,7 +30,7 @@ pub(crate) fn call_roll(state: &mut State, at: JobIndex, last: MemberId) {
         return;
     };
     for (_, member) in job.members_mut().iter_mut() {
-        // Nonces that the member has received before do not show where it is now.
+        // A nonce that the member received earlier does not show where the member is now.
         nonces.renew(&member.endpoint);
         member.presence = Presence::Asked;
     }
@@ -55,7 +55,8 @@ pub(crate) fn form_job(state: &mut State, at: JobIndex, last: Option<MemberId>, 
     reply::announce_formed(state, at, last);
     // The contributions of the other workers may have arrived before the last worker joined.
     close_finished(state, at);
-    // The group is offered by the next timer: the last member's session is opened only after its Join.
+    // The next timer offers the group, because the last member's session is opened only after its Join has been
+    // handled.
     state.expect_by(state.now);
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn halt_job(state: &mut State, at: JobIndex) {
     reply::notify_members(state, at, ControlBody::Halt);
 }
 
-/// Clears a job. Its members rejoin, and the histories in their Joins state which sums they have.
+/// Clears a job. Its members rejoin, and the histories in their Joins show which sums they have.
 pub(crate) fn reset_job(state: &mut State, at: JobIndex) {
     let Some(id) = state.jobs.get(at).map(Job::id) else { return };
     state.report(Event::Reset { job: id });

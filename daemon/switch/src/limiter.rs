@@ -41,8 +41,8 @@ pub struct StrangerLimits {
 }
 
 impl Default for StrangerLimits {
-    /// Returns rates that suffice for 64 workers behind one address that all repeat their Joins, with a placeholder
-    /// for the secret.
+    /// Returns rates that suffice for 64 workers that share one address and all repeat their Joins. The secret is only
+    /// a placeholder.
     fn default() -> Self {
         Self { source_rate: 256, total_rate: 4096, key: [0; SECRET_LEN_BYTES] }
     }

@@ -30,7 +30,7 @@ impl Names {
 
     /// Records the names that a member has stated. The first member to state a name or an owner of the job determines
     /// both; while that member belongs to the job, no other member can change them (requirement N-4). Returns whether
-    /// this is the member's first statement.
+    /// the member has not stated any names before.
     pub(crate) fn state(&mut self, id: MemberId, name: &NameRepr) -> bool {
         let own = NameRepr { host: name.host, rank: name.rank, ..NameRepr::UNKNOWN };
         let job = NameRepr { job: name.job, owner: name.owner, ..NameRepr::UNKNOWN };

@@ -1,4 +1,4 @@
-//! Orders by which the operator changes jobs, members and limits while the switch runs.
+//! Orders with which the operator changes jobs, members and limits while the switch runs.
 //!
 //! Members cannot give these orders; the driver receives them from an operator's tool. Unlike the processing of
 //! packets, the execution of an order may allocate memory.

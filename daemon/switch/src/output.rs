@@ -134,7 +134,7 @@ pub(crate) struct Outbox {
     /// Control packet that is being sent. Its destination is `sending_to`.
     sending: Vec<u8>,
     sending_to: Endpoint,
-    /// Counter of the last trailer that the switch has sent in the session of any member.
+    /// Counter of the last trailer that the switch has sent in any member's session.
     counter: u64,
     /// Results for all members of a job.
     pub(crate) results: AddressedBatch,

@@ -102,8 +102,8 @@ pub(crate) fn state_name(state: &mut State, at: JobIndex) {
     }
 }
 
-/// Forwards a request that concerns the whole job to the parent, whose notice then causes this switch to execute the
-/// request, too.
+/// Forwards a request that concerns the whole job to the parent. The parent's notice then causes this switch to execute
+/// the request as well.
 pub(crate) fn pass_on(state: &mut State, at: JobIndex, body: ControlBody<'_>) {
     let Some(job) = state.jobs.get(at).map(Job::id) else { return };
     let Some(uplink) = state.uplink_mut(at).filter(|uplink| uplink.is_member()) else { return };
@@ -155,7 +155,7 @@ pub(crate) fn ask_for_range(state: &mut State, at: JobIndex, round: Round, first
 }
 
 /// Checks whether the parent has stopped answering. If so, reports the parent as lost; from then on, every Ack to a
-/// member carries the flag `orphaned`.
+/// member carries the `orphaned` flag.
 pub(crate) fn watch(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(uplink) = state.uplink_mut(at) else { return };
@@ -174,7 +174,7 @@ pub(crate) fn change(state: &mut State, at: JobIndex) {
     state.report(Event::ParentChosen { job, parent });
 }
 
-/// Ends the membership at the parent because the job `id` has ended. Informs the parent, unless `comes_back` states
+/// Ends the membership at the parent because the job `id` has ended. Informs the parent, unless `comes_back` indicates
 /// that the same members are about to rejoin.
 pub(crate) fn release(state: &mut State, at: JobIndex, id: u32, comes_back: bool) {
     let Some(uplink) = state.uplink_mut(at) else { return };

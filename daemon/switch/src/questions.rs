@@ -1,4 +1,4 @@
-//! Recent requests for results from a switch to its parent. If many workers miss the same results, each of them
+//! Recent requests for results from a switch to its parent. If many workers lack the same results, each of them
 //! requests these results. Workers also repeat requests too early, because they measure only the path to their own
 //! switch, not the response time of the parent. This module therefore suppresses repeated requests.
 

@@ -1,10 +1,10 @@
 //! Creation of jobs, within the limits of the switch and the quota of each address.
 //!
 //! Only a sender with a proven return path can create a job, so forged Joins consume no resources. Each address
-//! has a quota of jobs. The jobs that count towards this quota are those that the address created and that still wait
-//! for workers, and those all of whose members have this address. If the switch has any keys, all jobs without a key
-//! together may use at most half of its indexes, of its slots and of its sums, so that jobs without a key never lock
-//! out jobs with a key (M-13).
+//! has a quota of jobs. Two kinds of jobs count towards it: those that the address created and that are still waiting
+//! for workers, and those whose members all have this address. If the switch has any keys, all jobs without a key
+//! together may use at most half of the job indexes, of the slots and of the memory for sums, so that jobs without a
+//! key never lock out jobs with a key (M-13).
 
 use core::net::Ipv4Addr;
 
@@ -136,7 +136,7 @@ fn may_take_index(state: &State, id: u32) -> bool {
     share_of(state, id) == Share::All || keyless_jobs(state) < keyless_job_capacity(state)
 }
 
-/// Returns the kind of the limit on the number of jobs. The value of this limit is [`State::job_capacity`].
+/// Returns which limit applies to the number of jobs. The value of this limit is [`State::job_capacity`].
 pub(crate) fn limit_on_jobs(state: &State) -> Limit {
     if state.uplinks.is_empty() { Limit::Jobs } else { Limit::UplinkJobs }
 }
@@ -184,7 +184,7 @@ fn room_kib(state: &State, id: u32, footprint: Option<&Footprint>) -> u32 {
 }
 
 /// Returns the number of jobs that count towards the quota of an address: those that the address created and that still
-/// wait for workers, and those all of whose members have this address. Jobs with a key and jobs without one are counted
+/// wait for workers, and those whose members all have this address. Jobs with a key and jobs without one are counted
 /// separately, so that jobs without a key cannot prevent another user of the same host from creating jobs with a key.
 fn jobs_of(state: &State, source: Ipv4Addr, id: u32) -> usize {
     jobs_of_source(state, source, state.keys.of(id).is_some())

@@ -21,8 +21,8 @@ pub enum DropReason {
     SegOutOfRange,
     /// A payload whose length differs from the length of its segment.
     LengthMismatch,
-    /// A worker that claims to hold several gradients, or a contribution that would make the total exceed the range of
-    /// its field.
+    /// A worker's contribution that claims to hold several gradients, or a contribution that would make the total
+    /// exceed the range of its field.
     BadWeight,
     /// A contribution with NaN or an infinity.
     NonFinite,

@@ -196,7 +196,7 @@ pub(crate) fn announce_formed(state: &mut State, at: JobIndex, last: Option<Memb
     });
 }
 
-/// Asks the members of a job, except for `last`, whether they are still at this switch.
+/// Asks the members of a job, except for `last`, whether they still use this switch.
 pub(crate) fn ask_presence(state: &mut State, at: JobIndex, last: MemberId) {
     for_each_member(state, at, |state, job, member| {
         let body = ControlBody::Ack(presence_query(state, member, job).filter(|_| member.member != last)?);
@@ -205,7 +205,7 @@ pub(crate) fn ask_presence(state: &mut State, at: JobIndex, last: MemberId) {
     });
 }
 
-/// Returns the Challenge with which the switch asks a member whether it is still at this switch, if the member has not
+/// Returns the Challenge with which the switch asks a member whether it still uses this switch, if the member has not
 /// answered yet.
 fn presence_query(state: &State, at: MemberAt, job: &Job) -> Option<AckRepr<'static>> {
     let member = job.members().get(at.member).filter(|member| member.is_asked())?;

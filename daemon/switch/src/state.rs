@@ -1,6 +1,6 @@
 //! State of a switch: its components, and the operations on them that the modules of the layers above share.
 //!
-//! Each component maintains its own invariants. The modules above this one in the list of layers are functions on the
+//! Each component maintains its own invariants. The modules of the layers above contain functions that operate on the
 //! whole state.
 
 use core::time::Duration;
@@ -30,7 +30,7 @@ use crate::reason::{Counters, DropReason};
 use crate::uplink::Uplink;
 
 /// Minimum number of calls that a running driver makes within a lease, and also within the time after which a member
-/// counts as slow. A pause that is longer than these intervals therefore means that the driver itself was asleep.
+/// counts as slow. If the interval between two calls is longer than this allows, the driver itself was asleep.
 const TICKS_PER_LIMIT: u32 = 4;
 /// Minimum length of a pause of the driver that is taken into account. Shorter pauses do not matter for any limit, so a
 /// busy switch does not have to check them.
@@ -91,9 +91,9 @@ impl State {
         }
     }
 
-    /// Advances the clock to that of the driver. A backward step is ignored. If the driver has slept for a large part
-    /// of a lease, the switch could not hear its members in the meantime. The leases of the members, and the times for
-    /// which rounds and uplinks may wait, are therefore extended by the duration of the pause.
+    /// Advances the clock to the driver's current time; backward steps are ignored. If the driver was asleep for a
+    /// large part of a lease, the switch could not have heard from its members during that time, so their leases, and
+    /// the timeouts of waiting rounds and uplinks, are extended by the length of the pause.
     pub(crate) fn advance(&mut self, now: Instant) {
         // The driver has sent all earlier output by now.
         self.keys.forget_released();

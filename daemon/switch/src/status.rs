@@ -117,7 +117,7 @@ pub struct AwaitedStatus {
     pub host: Option<String>,
     /// Address of the member.
     pub address: SocketAddrV4,
-    /// Number of segments to which other members have contributed and this member has not.
+    /// Number of segments to which other members have contributed but this member has not.
     pub missing_segments: u32,
 }
 

@@ -214,8 +214,8 @@ fn raise_partial(
     Some(stopped_at.unwrap_or(range.first + range.count))
 }
 
-/// Sends the results of an aggregate that was finished early, that is, before enough vectors had been admitted. Returns
-/// the segment at which it stopped, or `None` if the range is complete.
+/// Sends the results of an aggregate that was finished early, before enough vectors had been admitted. Returns the
+/// segment at which it stopped, or `None` if the range is complete.
 fn publish(
     state: &mut State,
     at: JobIndex,

@@ -90,8 +90,8 @@ impl Switch {
         self.state.counters.count_drop(DropReason::Wire(error));
     }
 
-    /// Returns the job that a card sums or will sum, if there is a job. Use the methods about cards only if
-    /// [`Config::card`] is set, which limits the switch to one job.
+    /// Returns the job that a card sums or will sum, if there is a job. Use the card methods only if [`Config::card`]
+    /// is set; the switch then serves at most one job.
     #[must_use]
     pub fn card_job(&self) -> Option<CardJob> {
         card::job(&self.state)
@@ -114,12 +114,13 @@ impl Switch {
         card::note_opened(&mut self.state, next);
     }
 
-    /// Records which segments of a range the card lacks from the sender of a Help, before that Help is processed.
+    /// Records for which segments of a range the card lacks a contribution from the sender of a Help. Call this before
+    /// that Help is processed.
     pub fn note_card_missing(&mut self, from: &Endpoint, missing: SegmentSetRepr<'_>) {
         self.state.card_orders.note_missing(from, missing);
     }
 
-    /// Returns the next range of segments that the card has to finish with the contributions that they have, or `None`
+    /// Returns the next range of segments that the card has to finish with the contributions received so far, or `None`
     /// if there is no such range.
     pub fn poll_card_closing(&mut self) -> Option<RangeRepr> {
         self.state.card_orders.next_closing()
@@ -211,7 +212,7 @@ impl Switch {
         self.state.jobs.iter().map(|(at, job)| self.status_of(at, job))
     }
 
-    /// Returns the limits of the switch and their current use. Allocates memory: intended for operator queries.
+    /// Returns the limits of the switch and the current usage. Allocates memory: intended for operator queries.
     pub fn limits(&self) -> Vec<LimitStatus> {
         capacity::limits(&self.state)
     }
@@ -223,8 +224,8 @@ impl Switch {
         jobs.find(job).and_then(|at| jobs.get(at)).map(Job::epoch)
     }
 
-    /// Returns the status of the job with the number `id`, or `None` if no such job exists. Allocates memory:
-    /// intended for operator queries.
+    /// Returns the status of job `id`, or `None` if no such job exists. Allocates memory: intended for operator
+    /// queries.
     pub fn job_status(&self, id: u32) -> Option<JobStatus> {
         let at = self.state.jobs.find(id)?;
         Some(self.status_of(at, self.state.jobs.get(at)?))

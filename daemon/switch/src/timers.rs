@@ -55,7 +55,8 @@ fn form_overdue_jobs(state: &mut State) {
     }
 }
 
-/// Reports the members for which a round has waited too long, and the reported members for which rounds no longer wait.
+/// Reports the members for which a round has waited too long, and the previously reported members for which rounds no
+/// longer wait.
 fn watch_rounds(state: &mut State) {
     let (now, limit) = (state.now, state.config.slow_after());
     for (job, slots) in state.jobs.iter_with_slots() {

@@ -51,7 +51,7 @@ impl Segments {
 /// A partial sum that is being sent to the parent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
-    /// Number of the partial sum. The parent counts partial sums as the vectors of this switch.
+    /// Vector number of the partial sum. The parent counts partial sums as the vectors of this switch.
     number: Round,
     /// Number of segments in the vector.
     segments: u32,
@@ -102,7 +102,7 @@ impl Transfer {
         }
     }
 
-    /// Returns the number of the partial sum. The parent counts partial sums as the vectors of this switch.
+    /// Returns the vector number of the partial sum. The parent counts partial sums as the vectors of this switch.
     pub(crate) fn number(&self) -> Round {
         self.number
     }

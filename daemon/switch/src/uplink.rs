@@ -201,7 +201,7 @@ pub(crate) struct Uplink {
 }
 
 impl Uplink {
-    /// Creates the uplink of the port with the index `at` among the ports that lead to parents. `lease` applies until a
+    /// Creates the uplink of the port at index `at` among the ports that lead to parents. `lease` applies until a
     /// parent states its own lease.
     pub(crate) fn new(uplinks: &Uplinks, at: u8, boot: u64, lease: Duration) -> Self {
         let unspecified = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
@@ -382,7 +382,7 @@ impl Uplink {
         self.is_in_use().then(|| transfer.map_or(self.due, |due| due.min(self.due)))
     }
 
-    /// Selects the parent with the index `choice`.
+    /// Selects the parent at index `choice`.
     fn choose(&mut self, uplinks: &Uplinks, choice: usize, now: Instant) {
         self.choice = choice;
         if let Some(peer) = uplinks.parent(choice)
@@ -528,8 +528,8 @@ impl Uplink {
     }
 
     /// Processes the Ack of a request other than a Join. `at` is the earliest unfinished round of a synchronous job; in
-    /// an asynchronous job, aggregates may finish without a contribution of this switch. `taken_up` is the last round
-    /// of which the parent may already have had results when it resumed the job.
+    /// an asynchronous job, aggregates may finish without a contribution from this switch. `taken_up` is the last round
+    /// for which the parent may already have had results when it resumed the job.
     pub(crate) fn answer_request(
         &mut self,
         ack: &AckRepr<'_>,
@@ -647,7 +647,7 @@ impl Uplink {
     }
 
     /// Ends the membership because the job has ended. Returns whether the parent must be informed. The parent need not
-    /// be informed if `comes_back` states that the same members are about to rejoin.
+    /// be informed if `comes_back` indicates that the same members are about to rejoin.
     pub(crate) fn release(&mut self, comes_back: bool) -> bool {
         let phase = core::mem::replace(&mut self.phase, Phase::Idle);
         (self.is_lost, self.refusal) = (false, None);

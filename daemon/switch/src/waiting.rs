@@ -10,7 +10,7 @@ use iswitch_protocol::limits::MAX_MEMBERS;
 use crate::ids::{MemberId, MemberSet};
 use crate::job::{Generation, Job, OpenRound, Replay, Slot};
 
-/// The oldest round of a job that waits for members, and these members.
+/// A job's oldest round that is waiting for members, and these members.
 pub(crate) struct Waiting<'a> {
     pub(crate) open: OpenRound,
     /// One slot for each segment.
@@ -68,7 +68,7 @@ impl<'a> Waiting<'a> {
         now.since(self.open.opened).as_millis() as u64
     }
 
-    /// Returns, for each member, the number of segments to which other members have contributed and that member has
+    /// Returns, for each member, the number of segments to which other members have contributed but that member has
     /// not.
     pub(crate) fn missing_segments(&self) -> [u32; MAX_MEMBERS] {
         let missing = |slot: &Slot| slot.missing(&self.open, self.generation);

@@ -161,7 +161,7 @@ fn keyed_life(harness: &mut Harness, key: &Key) -> usize {
     total
 }
 
-/// Returns Joins to many jobs, each from another address, with vectors of various sizes.
+/// Returns Joins to many jobs, each from a different address, with vectors of various sizes.
 fn forged_joins() -> Vec<(Endpoint, Vec<u8>)> {
     let forged = |number: u32| {
         let address = Ipv4Addr::from(number.wrapping_mul(0x9e37_79b1));
@@ -172,7 +172,7 @@ fn forged_joins() -> Vec<(Endpoint, Vec<u8>)> {
     (1000..11_000).map(forged).collect()
 }
 
-/// Number of runs of the test. The thread of the test harness also allocates from time to time, whereas allocations of
+/// Number of runs of the test. The test harness's own thread also allocates from time to time, whereas an allocation by
 /// the core would occur in every run.
 const ATTEMPTS: usize = 5;
 
@@ -209,7 +209,7 @@ fn deliver(harness: &mut Harness, from: &Endpoint, class: Class, bytes: &[u8]) -
     sent
 }
 
-/// Delivers the packets to a switch, and returns the number of allocations and reallocations in the meantime.
+/// Delivers the packets to a switch, and returns the number of allocations and reallocations that this causes.
 fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) -> usize {
     let mut sent = 0;
     let (mut keyed, key) = keyed_harness();

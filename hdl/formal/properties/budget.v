@@ -28,10 +28,10 @@ always @(posedge clock) begin
     end
 end
 
-// A request that is not in the word yet, and its age in cycles.
+// A request that is not yet counted in the word, and its age in cycles.
 reg f_due = 0;
 reg [3:0] f_age = 15;
-// Results and ticks in this turn of all members and in the previous one.
+// Numbers of results and ticks in the current turn of all members and in the previous turn.
 reg [3:0] f_turn = 0;
 reg [3:0] f_income = 0;
 reg [3:0] f_clears = 0;

@@ -1,5 +1,5 @@
-// The gate offers one request at a time, only while the output is free, and the host's requests first. Requests for results
-// are offered only while no frame waits.
+// The gate offers one request at a time, only while the output is free; the host's requests come first. Requests for
+// results are offered only while no frame waits.
 
 // Names of internal signals.
 wire f_offers_repeat = repeats$q;

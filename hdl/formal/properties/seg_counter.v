@@ -41,8 +41,8 @@ always @(posedge clock) begin
     a_repeat_is_counted: assert (!(decides$q && f_deciding_repeats)
         || (event_valid && event_code == (result_push ? 16 : 17)));
     late_is_counted: assert (!late_push || (event_valid && event_code == 12));
-    // The slot of a decision is read four cycles before. A change of the slots is visible one cycle after it is
-    // written, and a change of the rounds two cycles after it.
+    // The slot of a decision is read four cycles before the decision. A change to the slots is visible one cycle after
+    // it is written, and a change to the rounds two cycles after it is written.
     sees_all_earlier_decisions: assert (!f_commit || f_since_write >= 6);
 
     // Invariants for the induction.

@@ -64,7 +64,7 @@ impl Logic for Accumulator {
         self.adders.a.next = self.read.q.val();
         self.adders.b.next = self.delayed.q.val();
         self.buffer.write_address.next = self.scoreboard.write_address.val();
-        // A complete sum is written too, so that it can be sent again.
+        // A complete sum is also written back, so that it can be retransmitted.
         self.buffer.write_data.next = self.adders.sum.val();
         self.buffer.write_enable.next = self.scoreboard.write.val();
         self.sum.next = self.adders.sum.val();

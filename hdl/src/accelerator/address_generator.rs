@@ -2,12 +2,12 @@
 
 use rust_hdl::prelude::*;
 
-/// Number of bursts of a slot in one bank: a segment of 366 floats has 46.
+/// Number of bursts per slot in one bank: a segment of 366 floats takes 46.
 pub const SLOT_BURSTS: usize = 46;
 
-/// Computes the slot of a segment from its index, combinationally, and the address of the slot's first burst within a
-/// bank, with a latency of two cycles. The buffer has 128 slots or, if `is_large` is set, 256, each of
-/// [`SLOT_BURSTS`] bursts per bank.
+/// Computes two values from the index of a segment: the slot of the segment, combinationally, and the address of the
+/// slot's first burst within a bank, with a latency of two cycles. The buffer has 128 slots or, if `is_large` is set,
+/// 256, each of [`SLOT_BURSTS`] bursts per bank.
 #[derive(LogicBlock, Default)]
 pub struct AddressGenerator {
     pub clock: Signal<In, Clock>,

@@ -12,7 +12,7 @@ pub const RESULTS_PER_INCOME: u64 = 8;
 /// Counts how much of its budget each member has spent. A request spends one result; each result of the job and each
 /// tick restore eight results of every member.
 ///
-/// The members take turns: the count of each member is updated once in eight cycles.
+/// The members take turns: the count of each member is updated once every eight cycles.
 #[derive(LogicBlock, Default)]
 pub struct Budget {
     pub clock: Signal<In, Clock>,
@@ -24,7 +24,7 @@ pub struct Budget {
     /// cycles apart.
     pub spends: Signal<In, Bit>,
     pub member: Signal<In, Bits<3>>,
-    /// High in a cycle in which a result of the job is completed, which is sent to all members.
+    /// High in a cycle in which a result of the job, which goes to all members, is completed.
     pub earns: Signal<In, Bit>,
     /// Bitmap of the members that have spent their budget. It is up to date eleven cycles after a request.
     pub exhausted: Signal<Out, Bits<8>>,
@@ -36,7 +36,8 @@ pub struct Budget {
     pending: DFF<Bits<8>>,
     has_spent: DFF<Bit>,
     has_earned: DFF<Bit>,
-    /// Results and ticks that are credited in this turn of all members, and those since the turn began.
+    /// Number of results and ticks that are credited to each member in the current turn, and the number of those that
+    /// have arrived since the turn began.
     income: DFF<Bits<4>>,
     earned: DFF<Bits<4>>,
     ticks: DFF<Bits<20>>,

@@ -23,7 +23,7 @@ pub struct Marks {
 /// Converts raw header fields into a [`Header`], with a latency of one cycle unless the header is held back.
 ///
 /// The header of a data or control packet is held back until all bytes of the frame have arrived. A frame that is
-/// shorter than `tuser` states is therefore recognised before it is summed.
+/// shorter than `tuser` specifies is therefore recognised before it is summed.
 #[derive(LogicBlock, Default)]
 pub struct Classifier {
     pub clock: Signal<In, Clock>,
@@ -43,7 +43,7 @@ pub struct Classifier {
     held: DFF<RawHeader>,
     marks: DFF<Marks>,
     checked: DFF<Bit>,
-    /// `whole`, delayed by one cycle. If `was_short` is also set, the frame is shorter than `tuser` states.
+    /// `whole`, delayed by one cycle. If `was_short` is also set, the frame is shorter than `tuser` specifies.
     arrived: DFF<Bit>,
     was_short: DFF<Bit>,
     /// Set while the header of the current frame is held back.

@@ -4,7 +4,7 @@ use rust_hdl::prelude::*;
 
 use crate::primitives::LutRam;
 
-/// 32 counters of 32 bits each, which wrap around.
+/// 32 counters, each 32 bits wide, which wrap around.
 #[derive(LogicBlock, Default)]
 pub struct Counters {
     pub clock: Signal<In, Clock>,

@@ -10,8 +10,8 @@ use super::records::Key;
 pub struct ForceWalker {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Starts the iteration over `count` segments of `round`, beginning with the index `first`. If `only_complete` is
-    /// set, segments that do not have enough contributions are skipped.
+    /// Starts the iteration over `count` segments of `round`, beginning at index `first`. If `only_complete` is set,
+    /// segments that do not have enough contributions are skipped.
     pub start: Signal<In, Bit>,
     pub round: Signal<In, Bits<24>>,
     pub first: Signal<In, Bits<24>>,

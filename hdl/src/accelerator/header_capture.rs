@@ -105,7 +105,7 @@ impl Logic for HeaderCapture {
             self.held.d.next.value = self.data.val().h11;
         }
         self.before_last.next = self.user.val().len - 1;
-        // The last beat is valid up to and including the byte with the index `rest`.
+        // The last beat is valid up to and including the byte at index `rest`.
         self.from_rest.next = self.flit.val().keep >> bit_cast::<32, 5>(self.rest.q.val());
         self.is_full.next = self.from_rest.val().get_bit(0) | !self.flit.val().last;
         self.arrives.next = self.flit.val().last | (self.left.q.val() == 1);

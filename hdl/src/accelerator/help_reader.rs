@@ -8,7 +8,7 @@ use crate::axis::Halves;
 
 /// Reads the beats of the control packets that are forwarded, and extracts the request of each Help.
 ///
-/// A request names at most 128 segments, whose part of the bitmap is in the third beat.
+/// A request names at most 128 segments; their part of the bitmap is in the third beat.
 #[derive(LogicBlock, Default)]
 pub struct HelpReader {
     pub clock: Signal<In, Clock>,

@@ -102,7 +102,7 @@ pub struct Decision {
     pub tail: Bits<3>,
     /// Whether a frame that bypasses the sums also goes to the host.
     pub copied: Bit,
-    /// The frame is a well-formed control packet from `member`.
+    /// Whether the frame is a well-formed control packet from `member`.
     pub trusted: Bit,
     pub member: Bits<3>,
 }
@@ -116,7 +116,7 @@ pub struct Burst {
     pub last: Bit,
 }
 
-/// Contribution to a finished segment. The result is sent to its sender again.
+/// Contribution to a finished segment. The result is retransmitted to the sender of the contribution.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Late {
     pub index: Bits<24>,
@@ -223,7 +223,7 @@ pub struct Template {
 pub mod event {
     /// A frame that does not belong to the job.
     pub const ORDINARY: u64 = 0;
-    /// A control packet of the job, which is passed on to the host.
+    /// A control packet of the job, which is forwarded to the host.
     pub const CONTROL: u64 = 1;
     /// A contribution that does not complete its segment.
     pub const SUMMED: u64 = 2;
@@ -245,7 +245,8 @@ pub mod event {
     pub const BAD_WEIGHT: u64 = 10;
     /// Drop: the open sum already contains a contribution of the member.
     pub const DUPLICATE: u64 = 11;
-    /// Drop: the segment is already finished. Its result is sent to the sender again if the sender's budget suffices.
+    /// Drop: the segment is already finished. Its result is retransmitted to the sender if the sender's budget
+    /// suffices.
     pub const LATE: u64 = 12;
     /// Drop: the round is over, or a later segment of the round has already used the slot.
     pub const STALE_ROUND: u64 = 13;
@@ -253,7 +254,7 @@ pub mod event {
     pub const EARLY_ROUND: u64 = 14;
     /// Drop: the round opened without this member.
     pub const NOT_PARTICIPANT: u64 = 15;
-    /// A result that is sent to one member again.
+    /// A result that is retransmitted to one member.
     pub const REPEATED: u64 = 16;
     /// A request for a result that is not kept, because the segment is not finished or its slot has been reused.
     pub const UNANSWERED: u64 = 17;

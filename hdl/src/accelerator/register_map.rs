@@ -1,5 +1,5 @@
 //! The C header and the table of the register map, generated from the list in the crate `iswitch-card`, which the host
-//! program uses too.
+//! program also uses.
 
 use std::fmt::Write as _;
 

@@ -7,8 +7,8 @@ use super::records::Key;
 /// Offers one request at a time to the Seg counter. Requests of the host take precedence.
 ///
 /// While the output is not free, no request is offered, because its sum would have to wait for the output and would
-/// stall the frames behind it. A request for a result is offered only while no frame waits for a decision, because even
-/// frames that are not accepted leave little time between their decisions if they are short.
+/// stall the frames behind it. A request for a result is offered only while no frame waits for a decision, because
+/// short frames leave little time between their decisions, even if they are not accepted.
 #[derive(LogicBlock, Default)]
 pub struct RequestGate {
     pub clock: Signal<In, Clock>,

@@ -14,11 +14,11 @@ use super::request_gate::RequestGate;
 pub struct Requests {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// High while all sums are being discarded. Requests for results are then discarded, too.
+    /// High while all sums are being discarded. During this time, requests for results are also discarded.
     pub clearing: Signal<In, Bit>,
     pub job: Signal<In, Job>,
     pub halted: Signal<In, Bit>,
-    /// Starts to finish segments. `data` contains their number and, in bit 31, the flag that only those with enough
+    /// Starts finishing segments. `data` contains their number; if bit 31 of `data` is set, only those with enough
     /// contributions are finished.
     pub start_finish: Signal<In, Bit>,
     pub finish_round: Signal<In, Bits<24>>,
@@ -31,7 +31,7 @@ pub struct Requests {
     pub control: Signal<In, ControlBeat>,
     /// Maximum number of results that a member may request before its budget grows.
     pub budget: Signal<In, Bits<16>>,
-    /// High in a cycle in which a result of the job is completed, which is sent to all members.
+    /// High in a cycle in which a result of the job, which goes to all members, is completed.
     pub earns: Signal<In, Bit>,
     /// Bitmap of the members that have spent their budget.
     pub exhausted: Signal<Out, Bits<8>>,

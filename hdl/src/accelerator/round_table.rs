@@ -20,7 +20,7 @@ pub struct RoundTable {
     pub round: Signal<In, Bits<24>>,
     /// Whether a first contribution to `round` would open the round.
     pub opens: Signal<Out, Bit>,
-    /// Whether the round is open, or can open because all segments of the round two before it are finished.
+    /// Whether the round is open, or can open because all segments of the round before the previous one are finished.
     pub has_place: Signal<Out, Bit>,
     /// Whether the round precedes the last two rounds that have opened. Its results are no longer available.
     pub is_past: Signal<Out, Bit>,

@@ -27,7 +27,7 @@ pub enum CounterState {
 ///
 /// A decision takes three cycles, or one cycle for an ordinary frame if no other decision is in progress. If a
 /// contribution is accepted, the decision takes six cycles, because the next request reads the slots and rounds that
-/// the contribution changes. Four ports of 10 Gb/s deliver at most one frame in 3.36 cycles (at 200 MHz), so frames
+/// the contribution changes. Four ports of 10 Gb/s deliver at most one frame every 3.36 cycles (at 200 MHz), so frames
 /// that are not accepted never delay other traffic.
 #[derive(LogicBlock, Default)]
 pub struct SegCounter {
@@ -46,7 +46,7 @@ pub struct SegCounter {
     pub header: Signal<In, Header>,
     pub header_valid: Signal<In, Bit>,
     pub header_pop: Signal<Out, Bit>,
-    /// Request to finish a segment or to send its result again. It is processed before the next frame.
+    /// Request to finish a segment or to retransmit its result. It is processed before the next frame.
     pub force_key: Signal<In, Key>,
     pub force_valid: Signal<In, Bit>,
     /// Complement of `force_valid`, from another register.

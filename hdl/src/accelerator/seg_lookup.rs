@@ -31,7 +31,7 @@ pub struct SegLookup {
     pub sweep: Signal<In, Bits<8>>,
     pub accept: Signal<Out, Bit>,
     pub event_code: Signal<Out, Bits<5>>,
-    /// The request is a contribution to a finished segment.
+    /// High if the request is a contribution to a finished segment.
     pub late: Signal<Out, Bit>,
     pub decision: Signal<Out, Decision>,
     pub result: Signal<Out, ResultInfo>,
@@ -56,7 +56,7 @@ pub struct SegLookup {
     parity: DFF<Bit>,
     index: Signal<Local, Bits<24>>,
     round: Signal<Local, Bits<24>>,
-    /// The request changes the tables.
+    /// High if the request changes the tables.
     changes: Signal<Local, Bit>,
 }
 

@@ -19,7 +19,7 @@ pub struct Relation {
     pub begins: Bit,
     /// Whether the packet's round precedes the first round of the job.
     pub before_base: Bit,
-    /// The slot's segment is the next one after the packet's segment that uses the slot.
+    /// Whether the slot's segment is the first one after the packet's segment to use the slot.
     pub precedes: Bit,
 }
 

@@ -1,11 +1,11 @@
-//! Reader of the tables of slots and rounds, for the host.
+//! Reader through which the host accesses the slot and round tables.
 
 use rust_hdl::prelude::*;
 
 use super::records::{Entry, RoundsView};
 
-/// Holds a copy of the state of the slot that the host has selected, made when it was selected. Shows one word of this
-/// copy or of the current state of the rounds.
+/// Copies the state of a slot when the host selects it, and keeps the copy. Outputs one word of the copy or of the
+/// current state of the rounds.
 #[derive(LogicBlock, Default)]
 pub struct TableReader {
     pub clock: Signal<In, Clock>,
@@ -16,7 +16,7 @@ pub struct TableReader {
     pub peeks: Signal<Out, Bits<8>>,
     pub entry: Signal<In, Entry>,
     pub rounds: Signal<In, RoundsView>,
-    /// Word to show. `value` is its value, one cycle later.
+    /// Word to output. `value` is its value, one cycle later.
     pub word: Signal<In, Bits<3>>,
     pub value: Signal<Out, Bits<32>>,
     chosen: DFF<Bits<8>>,

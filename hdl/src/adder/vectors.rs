@@ -9,7 +9,7 @@ const CORNER_FRACTIONS: [u32; 12] =
     [0, 1, 2, 3, 0x0800, 0x2a_aaaa, 0x3f_ffff, 0x40_0000, 0x40_0001, 0x55_5555, 0x7f_fffe, 0x7f_ffff];
 const EXPONENTS: u64 = 256;
 const FRACTIONS: u64 = CORNER_FRACTIONS.len() as u64;
-/// Number of pairs that [`corner_pair`] can return: both floats have any sign, any exponent and one of the corner
+/// Number of pairs that [`corner_pair`] can return: each float may have any sign, any exponent, and one of the corner
 /// fractions.
 pub const CORNER_PAIRS: u64 = (EXPONENTS * FRACTIONS * 2).pow(2);
 

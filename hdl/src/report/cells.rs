@@ -32,7 +32,7 @@ const LUT_MEMORY_SETUP_NS: f64 = 0.15;
 const ENABLE_SETUP_NS: f64 = 0.20;
 const RESET_SETUP_NS: f64 = 0.27;
 
-/// Types of primitives that the timing model knows.
+/// Types of primitives in the timing model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// FDRE, FDSE, FDCE and FDPE.
@@ -65,7 +65,7 @@ pub enum InputRole {
 }
 
 impl Kind {
-    /// Returns the primitive with the given name, or `None` if the model does not know it.
+    /// Returns the primitive with the given name, or `None` if the model has no entry for it.
     pub fn of(primitive: &str) -> Option<Self> {
         Some(match primitive {
             "FDRE" | "FDSE" | "FDCE" | "FDPE" => Self::FlipFlop,
@@ -90,13 +90,13 @@ impl Kind {
         match self {
             Self::FlipFlop => Some(CLOCK_TO_Q_NS),
             Self::BlockRam => Some(BLOCK_RAM_TO_OUTPUT_NS),
-            // The delay is that of a word read while it is written.
+            // The delay is that of a word that is read while it is being written.
             Self::QuadRam | Self::DualRam | Self::ShiftRegister => Some(LUT_MEMORY_TO_OUTPUT_NS),
             Self::Lut(_) | Self::WideMux | Self::Carry => None,
         }
     }
 
-    /// Returns the role of an input, or `None` if the model does not know the pin.
+    /// Returns the role of an input, or `None` if the model has no entry for the pin.
     #[expect(clippy::match_same_arms, reason = "each kind of cell has its own line")]
     pub fn input_role(self, pin: &str) -> Option<InputRole> {
         use InputRole::{Clock, Ends, Passes};

@@ -65,8 +65,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Converts a name to readable form. Replaces each `$`, with which rust-hdl joins the names of modules and signals, by
-/// a dot, and removes the `.q` of a register output.
+/// Converts a name to readable form. Replaces each `$`, which rust-hdl inserts between the names of modules and
+/// signals, with a dot, and removes the `.q` of a register output.
 fn readable(name: &str) -> String {
     let name = name.strip_suffix(".q").unwrap_or(name);
     name.replace('$', ".")

@@ -75,7 +75,7 @@ pub enum SynthesisError {
     #[error(transparent)]
     Netlist(#[from] NetlistError),
     /// The statistics written by yosys are invalid.
-    #[error("invalid statistics from yosys: {0}")]
+    #[error("yosys wrote invalid statistics: {0}")]
     Stat(String),
 }
 

@@ -14,19 +14,19 @@ use super::netlist::{Cell, Direction, Netlist};
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimingError {
     /// The model has no delays for a primitive.
-    #[error("the timing model does not know the primitive {primitive} (of cell {cell})")]
+    #[error("the timing model has no entry for primitive {primitive} (of cell {cell})")]
     UnknownPrimitive {
         /// Name of the primitive.
         primitive: String,
         /// Name of the first cell found with this primitive.
         cell: String,
     },
-    /// The model does not know an input pin of a primitive.
-    #[error("the timing model does not know the pin {pin} of the primitive {primitive}")]
+    /// The model has no entry for an input pin of a primitive.
+    #[error("the timing model has no entry for pin {pin} of primitive {primitive}")]
     UnknownPin {
         /// Name of the primitive.
         primitive: String,
-        /// Name of the pin that the model does not know.
+        /// Name of the pin that has no entry in the model.
         pin: String,
     },
     /// A net has no driver.
@@ -36,7 +36,7 @@ pub enum TimingError {
     #[error("the net {0} has two drivers, expected one")]
     TwoDrivers(String),
     /// The netlist contains a combinational loop.
-    #[error("a combinational loop: {}", .0.join(" <- "))]
+    #[error("the netlist contains a combinational loop: {}", .0.join(" <- "))]
     Loop(Vec<String>),
 }
 

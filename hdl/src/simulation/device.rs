@@ -27,7 +27,7 @@ impl Pause {
 pub enum Command {
     /// Sends a frame immediately after the previous one.
     Send(Frame),
-    /// Sends only the given number of bytes of a frame, although `tuser` states the length of the whole frame.
+    /// Sends only the given number of bytes of a frame, although `tuser` specifies the length of the whole frame.
     Cut(Frame, u16),
     /// Sends at most the given number of beats of a frame, then resets the board. The reset clears all state, including
     /// the registers.

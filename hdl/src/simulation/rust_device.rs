@@ -46,8 +46,8 @@ pub struct RustDevice {
     trace: Option<Trace>,
 }
 
-/// First and last cycle of a frame at the input or at the output of the board. Cycle 0 is that of the first input beat
-/// of the run.
+/// First and last cycle of a frame at the input or at the output of the board. Cycle 0 is the cycle of the first input
+/// beat of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct FrameSpan {
     /// Cycle in which the first beat is transferred.

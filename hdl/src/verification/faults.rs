@@ -78,7 +78,7 @@ struct List {
 /// Returns all faults in hdl/faults.toml.
 ///
 /// # Panics
-/// Panics if the file is not a valid list of faults.
+/// Panics if the file is not a valid fault list.
 pub fn all() -> Vec<Fault> {
     toml::from_str::<List>(LIST).unwrap_or_else(|error| panic!("hdl/faults.toml: {error}")).fault
 }

@@ -160,7 +160,7 @@ fn a_stalled_board_is_an_error() {
     assert_eq!(device.run(&commands), Err(BoardError::Stalled));
 }
 
-/// Minimum average number of clock cycles per frame at the input: four ports of 10 Gb/s deliver at most one frame in
+/// Minimum average number of clock cycles per frame at the input: four ports of 10 Gb/s deliver at most one frame every
 /// 3.36 cycles.
 const LINE_RATE_CYCLES: f64 = 3.36;
 
@@ -313,7 +313,7 @@ fn a_member_that_has_spent_its_budget_gets_no_results() {
     device.run(&segment(0, BASE, 3).0).unwrap();
     device.run(&[Command::Write(offset::REPEATS, 5)]).unwrap();
     let late = |number| send(number, &contribution(seg(0, BASE, 1), &floats(3, 0)));
-    // The result of the job has given the members eight results, but they had spent none.
+    // The job's result has restored eight results to each member's budget, but no member had spent any.
     let counts: Vec<_> = (0..7).map(|_| repeats(&mut device, &[late(1)]).len()).collect();
     assert_eq!(counts, [1, 1, 1, 1, 1, 0, 0]);
     assert_eq!(read(&mut device, offset::SKIPPED), 2);

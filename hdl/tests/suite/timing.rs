@@ -156,9 +156,9 @@ fn combinational_loops_are_reported() {
 fn primitives_unknown_to_the_timing_model_are_errors() {
     let unknown = |cells| timing(cells).unwrap_err().to_string();
     let cells = json!({"odd": cell("DSP48E1", &[], &[("P", json!([10]))])});
-    assert_eq!(unknown(cells), "the timing model does not know the primitive DSP48E1 (of cell odd)");
+    assert_eq!(unknown(cells), "the timing model has no entry for primitive DSP48E1 (of cell odd)");
     let cells = json!({"odd": cell("LUT2", &[("I2", json!([2]))], &[("O", json!([10]))])});
-    assert_eq!(unknown(cells), "the timing model does not know the pin I2 of the primitive LUT2");
+    assert_eq!(unknown(cells), "the timing model has no entry for pin I2 of primitive LUT2");
     let cells = json!({"c": flip_flop(json!(12), 13)});
     assert_eq!(unknown(cells), "the net unit.n12 has no driver, expected one");
     let cells = json!({"a": flip_flop(json!("0"), 10), "b": flip_flop(json!("0"), 10)});

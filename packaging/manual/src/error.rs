@@ -1,4 +1,4 @@
-//! Messages of errors.
+//! Error messages.
 
 use std::error::Error;
 

@@ -1,5 +1,5 @@
 //! Code shared by all commands: generation of man pages and shell completions from a command's own arguments,
-//! [`output`], and the text of errors.
+//! [`output`], and error messages.
 //!
 //! Packagers run `COMMAND --write-manual DIRECTORY`. `--help` does not show this option, because users do not
 //! need it.
@@ -22,8 +22,8 @@ pub use error::describe;
 /// Option that makes a command write its man pages and completions, if it is the first argument.
 pub const OPTION: &str = "--write-manual";
 
-/// Shells for which completions are written. The completions for each shell are written into a directory that has the
-/// name of the shell.
+/// Shells for which completions are written. The completions for each shell are written into a directory named after
+/// the shell.
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
 /// Writes the man pages and completions if the first argument is [`OPTION`], and returns the exit status. Otherwise

@@ -1,5 +1,5 @@
-//! Conversion between floats and the elements of data packets. If the CPU has AVX2, code that was compiled for AVX2 is
-//! used; otherwise, code that was compiled for the baseline of the architecture is used. The results are bit-identical.
+//! Conversion between floats and the elements of data packets. On a CPU with AVX2, code compiled for AVX2 runs;
+//! otherwise, code compiled for the baseline of the architecture runs. The results are bit-identical.
 
 #![no_std]
 // The loops must be inlined into the functions that are compiled for AVX2; otherwise, the compiler targets the baseline
@@ -237,8 +237,8 @@ mod tests {
         }
     }
 
-    /// Finds the element that is closest to a float by binary search, following the definition of rounding to nearest
-    /// even.
+    /// Finds, by binary search, the element that is closest to a float, following the definition of rounding to
+    /// nearest even.
     fn nearest(element: ElementType, x: f32) -> u16 {
         let sign = u16::from(x.is_sign_negative()) << 15;
         let infinity = rounded_bits(element, f32::INFINITY);

@@ -20,7 +20,7 @@ from .wire import SEG_LEN, Layout
 STALENESS = 3
 # Longest UDP payload of a packet at an MTU of 1,500 bytes.
 MAX_PAYLOAD_LEN = 1_500 - 28
-# Factors of the elements: some contributions and sums of 16 bits are subnormal, and some sums are out of the range of f16.
+# Factors of the elements: some 16-bit contributions and sums are subnormal, and some sums are out of the range of f16.
 FACTORS = {ElementType.F32: [1.0], ElementType.BF16: [1.0, 2.0**-133], ElementType.F16: [1.0, 2.0**-24, 4.0]}
 
 

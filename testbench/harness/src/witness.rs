@@ -26,7 +26,7 @@ fn workers_per_float(elements: ElementTypes) -> usize {
     (bits / BASE_BITS) as usize
 }
 
-/// Returns a pseudo-random integer of 16 bits, or of 7 bits if elements have 16 bits. A contribution is the sum of two
+/// Returns a pseudo-random 16-bit integer, or a 7-bit one if elements have 16 bits. A contribution is the sum of two
 /// such integers, one for the element and one for the round, and is exact. With 32-bit elements, the sum over
 /// [`MAX_MEMBERS`] workers needs 23 of the 24 bits that an f32 represents exactly.
 fn integer(elements: ElementTypes, rank: usize, place: u32) -> f32 {

@@ -1,6 +1,5 @@
-//! Simulation of an asynchronous job in virtual time with the real switch core and the real worker protocol. The
-//! three pipeline stages are reduced to the points that affect sums: when a gradient is computed, committed and
-//! applied.
+//! Simulation of an asynchronous job in virtual time with the real switch core and the real worker protocol. The three
+//! pipeline stages are reduced to the events that affect sums: a gradient is computed, committed and applied.
 //!
 //! One seed determines the whole run. Vectors consist of integers, so every sum is exact, and a result reveals any
 //! vector that was counted twice, only in part or in two aggregates. The workers are members of one switch, or of a
@@ -46,7 +45,7 @@ const UPDATES_AFTER_HEAL: u64 = 2;
 const LIVENESS_LIMIT: Duration = Duration::from_secs(3);
 /// Time for which the operator waits, in addition to one lease, before it restarts the workers that a job waits for.
 const OPERATOR_PATIENCE: Duration = Duration::from_millis(500);
-/// Port on which a switch serves its members. The next constant is the port that leads to its parent.
+/// Port on which a switch serves its members. `UPLINK` is the port that leads to its parent.
 const SERVICE: PortId = PortId(0);
 const UPLINK: PortId = PortId(1);
 
@@ -58,7 +57,7 @@ pub fn simulate(seed: u64) -> Result<Totals, Box<Failure<Scenario>>> {
     run(&Scenario::draw(seed), seed).map(|report| Totals::of(&report))
 }
 
-/// Runs the scenario with a standby switch that is drawn from a seed.
+/// Draws a scenario with a standby switch from a seed, and runs it.
 ///
 /// # Errors
 /// Returns the first rule violation.
@@ -94,7 +93,7 @@ struct Packet {
 /// State that the simulation keeps for an aggregate.
 #[derive(Default)]
 struct Aggregate {
-    /// Number of contributions that the switch's results state.
+    /// Number of contributions that the switch's results report.
     sent: Option<u16>,
     /// Sum that the first worker received, and the number of contributions in it. All other workers must receive the
     /// same sum.
@@ -119,7 +118,7 @@ struct Simulation<'a> {
     wire: BinaryHeap<Reverse<Packet>>,
     /// The root, followed by the switches below it, or by the standby switch.
     switches: Vec<Switch>,
-    /// Time at which the current or, between two turns, the last turn of each switch ends.
+    /// For each switch, the time at which its current turn ends or, between two turns, at which its last turn ended.
     turn_ends: Vec<Instant>,
     /// Members, thresholds and sent aggregates of each switch, as the checker knows them.
     censuses: Vec<Census>,
@@ -213,7 +212,7 @@ impl<'a> Simulation<'a> {
         let mut operate_at = Some(self.now.plus(lease + OPERATOR_PATIENCE));
         // At each level of a tree, a switch may have to wait for one lease before it expels members that do not return.
         let levels = 1 + self.scenario.racks.len() as u32;
-        // Workers that have visited both switches in vain stay at each of them for up to 16 times this silence.
+        // Workers that have tried both switches without success stay at each of them for up to 16 times `silence`.
         let silence = self.scenario.standby.as_ref().map_or(Duration::ZERO, |standby| standby.silence);
         let limit = self.now.plus(LIVENESS_LIMIT + lease * 2 * levels + silence * 100);
         while !self.has_made_progress() {
@@ -221,7 +220,7 @@ impl<'a> Simulation<'a> {
                 let jobs: Vec<_> = self.switches.iter().flat_map(Switch::jobs).collect();
                 let updates: Vec<_> = self.workers.iter().map(|worker| worker.updates_since_heal).collect();
                 let detail = format!(
-                    "too little progress: updates of each worker since the faults ended: {updates:?}; jobs of the \
+                    "too little progress: updates per worker since the faults ended: {updates:?}; jobs on all \
                      switches: {jobs:?}"
                 );
                 return violated(Rule::Liveness, detail);
@@ -278,7 +277,10 @@ impl<'a> Simulation<'a> {
         let deadline = deadlines.chain(switches).chain(self.upset_deadline()).min();
         let Some(at) = packet.into_iter().chain(deadline).min() else {
             if self.workers.iter().any(|worker| worker.is_running) {
-                return violated(Rule::Liveness, "no events are left, but workers still run".to_owned());
+                return violated(
+                    Rule::Liveness,
+                    "no events are left, but workers are still running".to_owned(),
+                );
             }
             return Ok(false);
         };
@@ -619,7 +621,7 @@ impl Simulation<'_> {
             Some(before) if before == contributions => Ok(None),
             Some(before) => {
                 let detail = format!(
-                    "aggregate {number} was sent with {contributions} vectors, but earlier with {before}"
+                    "aggregate {number} was sent with {contributions} vectors, but previously with {before}"
                 );
                 violated(Rule::Agreement, detail)
             }

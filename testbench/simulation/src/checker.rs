@@ -171,7 +171,7 @@ impl Witness {
                 rest >>= BITS_PER_DIGIT;
             }
             if rest != 0 {
-                return Err(format!("lane {lane} is {sum}, which has more digits than lives"));
+                return Err(format!("lane {lane} is {sum}, which has more digits than a lane can hold"));
             }
         }
         for (position, sum) in tags.iter().enumerate() {
@@ -317,10 +317,10 @@ pub(super) struct Checker {
     /// round, and participation is checked only until the first departure.
     is_tree: bool,
     /// Whether the workers have a standby switch. If so, no worker with sums may ever miss a sum, and all lives that
-    /// have not ended receive the same sum after each sum, regardless of the switches that compute them.
+    /// have not ended receive the same next sum after any given sum, regardless of the switches that compute them.
     has_standby: bool,
-    /// For each sum, the lives that have received another one after it, and the sums that they received, if there is a
-    /// standby switch.
+    /// If there is a standby switch: for each sum, the lives that have received a further sum after it, and the next
+    /// sum that each of them received.
     successors: HashMap<Key, Vec<(usize, Key)>>,
     /// Lives that have ended, or that leave the job.
     ended: Lives,
@@ -442,7 +442,7 @@ impl Checker {
         }
     }
 
-    /// Records that a life was notified of missed sums. `waits_for_all` states whether every round waits for all its
+    /// Records that a life was notified of missed sums. `waits_for_all` indicates whether every round waits for all its
     /// members.
     pub(super) fn missed(&mut self, life: usize, boot: u64, waits_for_all: bool) -> Result<(), Violation> {
         let own = &mut self.lives[life];
@@ -454,13 +454,13 @@ impl Checker {
         if self.checks_sums && self.has_standby && has_sums {
             return violated(
                 Rule::Missed,
-                format!("life {life} has missed a sum, although it has a standby switch"),
+                format!("life {life} missed a sum although it has a standby switch"),
             );
         }
         let is_excused = !waits_for_all || was_reported || !has_sums;
         if self.checks_sums && !is_excused && self.was_always_member(life, boot) {
             let detail =
-                format!("life {life} has missed a sum, although it was a member throughout boot {boot:x}");
+                format!("life {life} missed a sum although it was a member throughout boot {boot:x}");
             return violated(Rule::Missed, detail);
         }
         Ok(())
@@ -602,7 +602,7 @@ impl Checker {
             if self.incarnations.contains(&boot) {
                 let earlier = &self.incarnations;
                 let detail =
-                    format!("life {life} received a sum of boot {boot:x} after sums of {earlier:x?}");
+                    format!("life {life} received a sum from boot {boot:x} after sums from {earlier:x?}");
                 return violated(Rule::Agreement, detail);
             }
             self.incarnations.push(boot);

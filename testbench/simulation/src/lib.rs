@@ -104,7 +104,7 @@ pub fn simulate(seed: u64) -> Result<Report, Box<Failure>> {
     run(&Scenario::draw(seed), seed)
 }
 
-/// Runs the scenario with a standby switch that is drawn from a seed.
+/// Draws a scenario with a standby switch from a seed, and runs it.
 ///
 /// # Errors
 /// Returns the first rule violation.

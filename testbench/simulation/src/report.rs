@@ -85,7 +85,8 @@ pub struct Report {
     pub interrupted: u64,
 }
 
-/// Returns whether a count of simulations without a standby switch is left out.
+/// Returns whether a count is zero. Counts that are always zero without a standby switch are omitted from the
+/// serialized report if they are zero.
 pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }

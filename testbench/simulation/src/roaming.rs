@@ -1,4 +1,4 @@
-//! The choice of a worker among its switches, as the driver of the real worker makes it.
+//! How a worker chooses among its switches, with the same logic as the driver of the real worker.
 
 use std::time::Duration;
 
@@ -25,9 +25,9 @@ pub(crate) struct Roaming {
 /// Move of a worker to the next switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Move {
-    /// Whether the worker leaves the previous switch.
+    /// Whether the worker sends a Leave to the previous switch.
     pub(crate) leaves: bool,
-    /// Instance as which the worker joins at the next switch.
+    /// Instance number with which the worker joins at the next switch.
     pub(crate) instance: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The command `simulate`, which runs random scenarios on all cores.
+//! The `simulate` command, which runs random scenarios on all cores.
 
 use std::fmt::Debug;
 use std::io::IsTerminal;

@@ -77,7 +77,7 @@ pub struct Scenario {
     /// Element types of data packets.
     #[serde(default)]
     pub elements: Elements,
-    /// Workers that hear the groups of the switches.
+    /// Reachability of the workers through the groups of the switches.
     #[serde(default)]
     pub groups: Groups,
     /// Workers that state their names.
@@ -261,8 +261,8 @@ impl Scenario {
         }
     }
 
-    /// Draws a scenario in which the workers have a standby switch; `seed` determines it. The workers declare the world
-    /// size, and every round waits for all of them.
+    /// Draws a random scenario, derived from `seed`, in which the workers have a standby switch. The workers declare
+    /// the world size, and every round waits for all of them.
     pub fn draw_with_standby(seed: u64) -> Self {
         let mut draw = Draw::new(mix(seed ^ STANDBY_SALT));
         let drawn = Self::draw(seed);
@@ -307,7 +307,7 @@ impl Scenario {
         scenario
     }
 
-    /// Draws a scenario at random; `seed` determines it.
+    /// Draws a random scenario, which is derived from `seed`.
     pub fn draw(seed: u64) -> Self {
         let mut draw = Draw::new(seed);
         let workers = if draw.chance(0.02) { draw.among(10..=MAX_MEMBERS) } else { draw.among(1..=9) };
@@ -440,7 +440,7 @@ impl Action {
     }
 }
 
-/// Salt that is combined with the seed to draw what concerns the standby switch.
+/// Salt that is combined with the seed to draw the settings of the standby switch.
 const STANDBY_SALT: u64 = 0x7374_616e_6462_7921;
 
 /// Generator of a seed's random numbers, in the distributions that scenarios need.
@@ -604,7 +604,7 @@ impl Draw {
         Action::TurnClock { node: Node::Rack(self.among(1..=racks)), by_us: self.turn() }
     }
 
-    /// Kills one of the two switches, sometimes until long after the other one has taken over.
+    /// Kills one of the two switches. Sometimes it stays down until long after the other one has taken over.
     fn crash_root_or_standby(&mut self, _workers: usize, duration: Duration) -> Action {
         let restart_after = self.spell(duration);
         if self.chance(0.6) {

@@ -46,7 +46,7 @@ pub(super) enum Ends {
 }
 
 impl Ends {
-    /// Returns whether a link is among these. `is_standby` states whether it leads to the standby switch.
+    /// Returns whether a link is among these. `is_standby` indicates whether it leads to the standby switch.
     fn has(self, member: Member, is_standby: bool) -> bool {
         match (self, member) {
             (Self::Workers(workers), Member::Worker(worker)) => !is_standby && workers >> worker & 1 == 1,
@@ -98,7 +98,7 @@ impl Wires {
         }
     }
 
-    /// Puts datagrams on the links between `peers` and the switch with the index `switch`.
+    /// Puts datagrams on the links between `peers` and the switch at index `switch`.
     pub(super) fn send(
         &mut self,
         now: Instant,

@@ -41,7 +41,7 @@ pub(super) struct World<'a> {
     switches: Vec<SwitchNode>,
     boots: u64,
     workers: Vec<WorkerNode>,
-    /// The life (run of a worker process) that currently uses an address, or that used it last.
+    /// For each address, the life (one run of a worker process) that is using it, or that last used it.
     lives: HashMap<SocketAddrV4, usize>,
     next_life: usize,
     training: Training,
@@ -159,7 +159,7 @@ impl<'a> World<'a> {
         if self.healed_at.is_none() {
             return false;
         }
-        // Corruption may have passed the checksums, so the only remaining promise is that nothing panics.
+        // Corruption may have passed the checksums, so the only remaining guarantee is that nothing panics.
         self.report.unchecked > 0
             || self.workers.iter().all(|node| {
                 let is_stopped = node.worker.is_none() && !node.will_start;
@@ -168,7 +168,7 @@ impl<'a> World<'a> {
     }
 
     fn check_patience(&self) -> Result<(), Violation> {
-        // Workers that have visited both switches in vain stay at each of them for up to 16 times this silence.
+        // Workers that have tried both switches without success stay at each of them for up to 16 times `silence`.
         let silence = self.scenario.standby.unwrap_or_default();
         let limit = match self.healed_at {
             Some(healed_at) => healed_at.plus(LIVENESS_LIMIT),
@@ -182,10 +182,7 @@ impl<'a> World<'a> {
         let behind: Vec<_> = behind.map(|node| node.index).collect();
         let jobs = |node: &SwitchNode| node.switch.iter().flat_map(Switch::jobs).collect::<Vec<_>>();
         let jobs: Vec<_> = self.switches.iter().map(jobs).collect();
-        violated(
-            Rule::Liveness,
-            format!("workers {behind:?} make no progress; the jobs of the switches are {jobs:?}"),
-        )
+        violated(Rule::Liveness, format!("workers {behind:?} make no progress; jobs per switch: {jobs:?}"))
     }
 
     fn happen(&mut self, what: ScheduledEvent) -> Result<(), Violation> {

@@ -151,7 +151,7 @@ fn faults_never_change_a_sum() {
         let workers: Vec<_> = (0..at(&[1, 2, 3, 4, 8])).map(pace).collect();
         let threshold = [0, 0, 1, 2][seed as usize % 4];
         let staleness_bound = [0, 1, 3][seed as usize % 3];
-        // If every third packet is lost, even the Join takes long.
+        // If every third packet is lost, even the Join takes a long time.
         let duration = Duration::from_millis([200, 200, 200, 200, 5000][seed as usize % 5]);
         run(&Scenario { threshold, staleness_bound, faults, duration, ..scenario(&workers) }, seed);
     }

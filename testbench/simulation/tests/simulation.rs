@@ -105,8 +105,8 @@ fn two_switches_never_sum_at_the_same_time() {
 
 #[test]
 fn a_switch_notices_that_a_member_has_moved_away_without_a_leave() {
-    // Seeds that violated a rule before the switch asked its members for their presence (9719), and while two members
-    // whose addresses share a counter of nonces invalidated each other's nonces (705748).
+    // Seed 9719 violated a rule before the switch began to ask its members for their presence. Seed 705748 violated one
+    // while two members whose addresses share a nonce counter invalidated each other's nonces.
     for seed in [9719, 705_748] {
         expect(simulate_with_standby(seed));
     }
@@ -123,7 +123,7 @@ fn a_cut_between_two_live_switches_loses_no_sum() {
         };
         Planned { at: Duration::from_millis(ms), action }
     };
-    // One worker, two workers and three of four workers lose the first switch, and later another part loses the other.
+    // One, two or three of the four workers lose the first switch; later, some workers lose the other switch.
     for (seed, (first, second)) in
         [(0b0001, 0b0001), (0b0011, 0b1000), (0b0111, 0b1100)].into_iter().enumerate()
     {

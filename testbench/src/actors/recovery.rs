@@ -19,8 +19,8 @@ use iswitch_harness::{scratch, wait};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "lowercase")]
 pub enum Kind {
-    /// Process of actors. It has recovered once the shard stores new items.
-    #[strum(to_string = "process of actors")]
+    /// Actor process. It has recovered once the shard stores new items.
+    #[strum(to_string = "actor process")]
     Actors,
     /// Cell (model cache). It has recovered once it reports the latest policy.
     Cell,

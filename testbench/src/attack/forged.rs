@@ -22,7 +22,7 @@ use iswitch_harness::cluster::{Daemon, PortKind};
 
 /// UDP source port of the forged packets.
 const PORT: u16 = 5000;
-/// Number of packets of each kind. It exceeds the number of answers that a switch gives to a non-member.
+/// Number of packets of each kind. It exceeds the number of answers that a switch sends to a non-member.
 const REPEATS: usize = 50;
 /// Pause between packets. Without a pause, the switch would limit its answers to non-members, and an answer that is too
 /// long could go unnoticed.

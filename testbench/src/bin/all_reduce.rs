@@ -28,7 +28,7 @@ const WRONG_SUM: u8 = 1;
 const NOT_CHECKED: u8 = 2;
 /// Interval between two attempts to contribute to a halted job.
 const HALT_POLL: Duration = Duration::from_millis(10);
-/// Duration from which on a round is written to the file of `--long-rounds`.
+/// Minimum duration of a round that is written to the `--long-rounds` file.
 const LONG_ROUND: Duration = Duration::from_millis(5);
 
 /// Check and time all-reduce through a switch
@@ -76,8 +76,8 @@ struct Cli {
     wait_if_halted: bool,
     /// File for rounds of 5 ms or more; the rank is appended to its name
     ///
-    /// Each line has the start of the round, in milliseconds since the Unix epoch, and its duration in milliseconds.
-    /// A round that is repeated, for example after a halt, counts once, with its total duration.
+    /// Each line contains the start of a round, in milliseconds since the Unix epoch, and its duration in
+    /// milliseconds. A round that is repeated, for example after a halt, counts once, with its total duration.
     #[arg(long, value_name = "FILE")]
     long_rounds: Option<PathBuf>,
     /// Identifier of the job
@@ -127,7 +127,7 @@ struct Outcome {
     times: Vec<Duration>,
     /// Total time of all rounds, including the worker's own work between them.
     elapsed: Duration,
-    /// Number of rounds in which a segment contains the gradients of fewer than all workers.
+    /// Number of rounds in which some segment lacks the gradient of at least one worker.
     partial_rounds: u32,
     /// Number of rounds in which not all segments contain the same number of gradients.
     mixed_rounds: u32,
@@ -195,7 +195,7 @@ fn run(cli: &Cli, world: World) -> anyhow::Result<Result<Outcome, WrongSum>> {
     options.rank = world.rank;
     (options.name.job, options.name.rank) = (cli.job_name, Some(world.rank));
     if let Some(path) = &cli.key_file {
-        let key = key_file::read(path).with_context(|| format!("key file {}", path.display()))?;
+        let key = key_file::read(path).with_context(|| format!("cannot use key file {}", path.display()))?;
         options = options.with_key(key, cli.tag_data);
     }
     options.segment_floats = cli.segment_floats.unwrap_or(options.segment_floats);
@@ -287,7 +287,7 @@ fn check_rounds(
     Ok(Ok(outcome))
 }
 
-/// Writer of the rounds that took long.
+/// Writer that records long rounds.
 struct LongRounds {
     file: File,
     /// End of the preceding round.
@@ -307,7 +307,7 @@ impl LongRounds {
         if duration < LONG_ROUND {
             return Ok(());
         }
-        let end = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
+        let end = SystemTime::now().duration_since(UNIX_EPOCH).context("the system clock is before 1970")?;
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         writeln!(self.file, "{:.3} {:.3}", ms(end) - ms(duration), ms(duration)).context("--long-rounds")
     }
@@ -318,7 +318,7 @@ impl LongRounds {
 struct Numbers {
     /// Number that the job gives to round 0 of this program.
     base: u32,
-    /// Number of rejoins after the last round but one, and after the last round.
+    /// Total number of rejoins after each of the last two rounds, the earlier round first.
     rejoins: [u64; 2],
 }
 
@@ -332,9 +332,9 @@ impl Numbers {
         Round::new(number.wrapping_sub(self.base.wrapping_add(round))).get()
     }
 
-    /// Checks that each round follows the previous one, unless the worker has rejoined in this round or in the previous
-    /// one. In the previous one, the first part of the vector, which gives the round its number, may have been finished
-    /// before the other parts made the worker move to another switch.
+    /// Checks that each round follows the previous one, unless the worker has rejoined in this round or in the
+    /// previous one. In the latter case, the first part of the vector, which determines the number of the round, may
+    /// have been completed before the other parts caused the worker to move to another switch.
     fn check(&mut self, number: u32, round: u32, worker: &Worker) -> anyhow::Result<()> {
         let [before, last] = self.rejoins;
         let gap = self.missed(number, round);

@@ -1,10 +1,11 @@
-//! Cost that a storm of forged Joins imposes on the members of a job: memory of the switch, and goodput.
+//! Cost that a storm of forged Joins imposes on the members of a job: the memory that the switch uses, and the
+//! goodput of the job.
 //!
 //! Four workers in network namespaces continuously sum vectors through `iswitchd` and check every sum. In every second
-//! turn, a fifth namespace sends forged Joins. The goodput of a turn is the amount of gradient data that the switch
-//! sums in it. Because the sender, the switch and the workers share one machine, the processor time of the sender is
-//! lost to the workers regardless of how the switch behaves, so the sender's rate matters. With `--decoy`, the other
-//! turns send the same number of frames, which the packet filter of the switch drops. Needs root.
+//! turn, a fifth namespace sends forged Joins. The goodput of a turn is the rate at which the switch sums gradient
+//! data. Because the sender, the switch and the workers share one machine, the processor time of the sender is lost to
+//! the workers regardless of how the switch behaves, so the sender's rate matters. With `--decoy`, the fifth namespace
+//! sends the same number of frames in the other turns, but the switch's packet filter drops them. Needs root.
 
 use std::fmt;
 use std::process::ExitCode;

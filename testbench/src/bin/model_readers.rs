@@ -1,6 +1,6 @@
-//! Actors, all in one process, that read the latest version of a model at the same moment. `testbench models` runs this
-//! program. Once the program knows that version, it prints "ready" on standard error and reads the time at which the
-//! actors begin from standard input, in milliseconds since the Unix epoch.
+//! Actors, all in one process, that read the latest version of a model at the same moment. `testbench models` runs
+//! this program. Once the program knows that version, it prints "ready" on standard error. It then reads from standard
+//! input the time at which the actors begin, in milliseconds since the Unix epoch.
 //!
 //! The actors receive the bytes, check their CRC-32C, and drop them, because hundreds of models would not fit into the
 //! memory of one machine.

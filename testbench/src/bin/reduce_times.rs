@@ -2,8 +2,8 @@
 //! each sum, and the CPU time and the memory of the process. `testbench peers` runs this program in each worker
 //! namespace.
 //!
-//! As in training, there is no barrier between rounds: if a round begins while other workers are still in the previous
-//! one, its time includes waiting for them.
+//! As in training, there is no barrier between rounds: if a worker begins a round while others are still in the
+//! previous one, its time for that round includes waiting for them.
 
 use std::net::SocketAddrV4;
 use std::process::ExitCode;
@@ -57,7 +57,7 @@ struct Cli {
     warm_up: usize,
     /// Simulated computation before each sum, in microseconds
     ///
-    /// The worker sleeps for this time, so that workers that share a processor do not slow each other down.
+    /// The worker sleeps for this long, so that workers that share a processor do not slow each other down.
     #[arg(long, default_value_t = 0)]
     compute_us: u64,
     /// Job identifier at the switch

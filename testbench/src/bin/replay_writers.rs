@@ -1,10 +1,10 @@
 //! Actors, all in one process, that write items to replay servers, each over its own connection. `testbench replay`
 //! runs this program.
 //!
-//! An actor pauses for a random time, inserts one item, and waits until the item is stored. Its first item is empty and
-//! only establishes the connection. Once all actors are connected, the program prints "ready" on standard error and
-//! reads the time at which the inserts begin from standard input, in milliseconds since the Unix epoch. It prints the
-//! latencies of the inserts that begin during the measurement.
+//! An actor pauses for a random time, inserts one item, and waits until the item is stored. Its first item is empty
+//! and only establishes the connection. Once all actors are connected, the program prints "ready" on standard error.
+//! It then reads from standard input the time at which the inserts begin, in milliseconds since the Unix epoch. At the
+//! end, it prints the latencies of the inserts that began during the measurement.
 
 use std::process::ExitCode;
 use std::time::Duration;

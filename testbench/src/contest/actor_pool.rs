@@ -20,7 +20,7 @@ const HEAD_START: Duration = Duration::from_millis(200);
 pub(crate) struct ActorPool {
     /// Number of actors.
     pub(crate) actors: usize,
-    /// Timeout of the phase in which the actors get ready, and again of the rest of the run.
+    /// Number of processes.
     pub(crate) processes: usize,
     /// Timeout for the actors to get ready, and again for the rest of the run.
     pub(crate) timeout: Duration,
@@ -53,8 +53,8 @@ impl ActorPool {
     }
 }
 
-/// Reports on standard error that the actors of this process are ready, reads the time at which all actors begin from
-/// standard input (in milliseconds since the Unix epoch), and returns the time left until then.
+/// Reports on standard error that the actors of this process are ready, reads from standard input the time at which
+/// all actors begin (in milliseconds since the Unix epoch), and returns the time left until then.
 ///
 /// # Errors
 /// Fails if standard input contains no such time, or if this time has passed.

@@ -27,7 +27,8 @@ const PAUSES: [Pause; 4] = [Pause::Percent(0), Pause::Percent(35), Pause::Percen
 
 /// Bit of the register STATUS that is set while results are being sent or requested.
 const BUSY: u32 = 1 << 11;
-/// Number of times that a board is drained until it counts as stuck. All queues of requests are empty long before.
+/// Number of times that a board is drained before it counts as stuck. In a working board, all request queues are empty
+/// long before that.
 const MOST_DRAINS: u32 = 100;
 
 /// Numbers of compared items.
@@ -138,8 +139,8 @@ where
 
 /// Runs the board until it has served all requests for results, and appends the frames that leave it.
 ///
-/// Nothing leaves the board while it finds out that a requested result is not kept. If many such requests wait, the
-/// board counts as drained before it has served them.
+/// The board sends nothing while it determines that a requested result has not been kept. If many such requests are
+/// waiting, the board counts as drained before it has served them.
 fn serve_requests<D: Device>(device: &mut D, frames: &mut Vec<Frame>) -> Result<()>
 where
     D::Error: std::error::Error + Send + Sync + 'static,
@@ -150,7 +151,7 @@ where
         }
         frames.extend(device.run(&[])?.frames);
     }
-    anyhow::bail!("requests for results still wait after the board was drained {MOST_DRAINS} times")
+    anyhow::bail!("requests for results are still waiting after the board was drained {MOST_DRAINS} times")
 }
 
 /// Returns whether a frame is a result for one member. Other results also go to the host, and only results have network
@@ -172,14 +173,14 @@ fn compare_repeats(got: &[&Frame], oracle: &Oracle, stream: &Stream) -> Result<(
         };
         ensure!(
             is_right,
-            "repeated result {at} to the ports {:#x} differs from that of the core",
+            "repeated result {at}, sent to the ports {:#x}, differs from that of the core",
             frame.destination
         );
     }
     let (repeats, expected) = (got.len(), oracle.repeats.len());
     ensure!(
         repeats == expected || !stream.repeats_exactly(),
-        "{repeats} repeated results, expected {expected}"
+        "the board sent {repeats} repeated results, expected {expected}"
     );
     Ok(())
 }
@@ -192,7 +193,7 @@ fn compare(got: &[&Frame], results: &[Vec<u8>], ports: u8, ordinary: &[Frame]) -
     for (at, (got, expected)) in sums.iter().zip(results).enumerate() {
         ensure!(
             got.destination == ports,
-            "result {at} goes to the ports {:#x}, expected {ports:#x}",
+            "result {at} goes to port mask {:#x}, expected {ports:#x}",
             got.destination
         );
         if got.bytes != *expected {
@@ -204,7 +205,7 @@ fn compare(got: &[&Frame], results: &[Vec<u8>], ports: u8, ordinary: &[Frame]) -
             );
         }
     }
-    ensure!(sums.len() == results.len(), "{} results, expected {}", sums.len(), results.len());
+    ensure!(sums.len() == results.len(), "the board sent {} results, expected {}", sums.len(), results.len());
     ensure!(
         others.iter().copied().eq(ordinary),
         "the ordinary frames differ from those sent: {} arrived, expected {}",
@@ -214,12 +215,13 @@ fn compare(got: &[&Frame], results: &[Vec<u8>], ports: u8, ordinary: &[Frame]) -
     Ok(())
 }
 
-/// Compares the counters of late contributions and of requests for results. Each late contribution is a request, and so
-/// is each segment that a Help names; each request is either served, or counted as unanswered or skipped. A Help for
-/// which there is no room counts as one skipped request, however many segments it names, even none.
+/// Compares the counters of late contributions and of requests for results. Each late contribution is a request, and
+/// so is each segment that a Help names; each request is either served, or counted as unanswered or skipped. A Help
+/// for which there is no room counts as one skipped request, regardless of how many segments it names, even if it
+/// names none.
 ///
-/// If segments share slots, the core keeps results longer than the accelerator. It then counts some contributions as
-/// late that the accelerator counts as stale.
+/// If segments share slots, the core keeps results longer than the accelerator. The core then counts some
+/// contributions as late that the accelerator counts as stale.
 fn compare_late<D: Device>(device: &mut D, oracle: &Oracle, stream: &Stream, repeats: u64) -> Result<()>
 where
     D::Error: std::error::Error + Send + Sync + 'static,
@@ -229,8 +231,8 @@ where
     let repeated = read(counter_at(event::REPEATED))?;
     let (unanswered, skipped) = (read(counter_at(event::UNANSWERED))?, read(offset::SKIPPED)?);
     let expected = oracle.counters().drops(DropReason::Late);
-    ensure!(late == expected || stream.is_large(), "counter late: {late}, expected {expected}");
-    ensure!(repeated == repeats, "counter repeated: {repeated}, expected {repeats}");
+    ensure!(late == expected || stream.is_large(), "the counter late is {late}, expected {expected}");
+    ensure!(repeated == repeats, "the counter repeated is {repeated}, expected {repeats}");
     let requested = late + stream.requested();
     let served = repeated + unanswered;
     ensure!(
@@ -244,7 +246,8 @@ fn counter_at(code: u64) -> u16 {
     offset::COUNTERS + 4 * code as u16
 }
 
-/// Compares the other counters of the core and the accelerator. Of late and stale contributions, the sum is compared.
+/// Compares the other counters of the core and the accelerator. For late and stale contributions, only the sum of both
+/// counters is compared.
 fn compare_counters<D: Device>(device: &mut D, oracle: &Oracle, malformed: u64, ordinary: u64) -> Result<()>
 where
     D::Error: std::error::Error + Send + Sync + 'static,
@@ -270,7 +273,7 @@ where
             got += u64::from(device.read(counter_at(*code))?);
         }
         let names: Vec<_> = codes.iter().map(|code| event::NAMES[*code as usize]).collect();
-        ensure!(got == expected, "counter {}: {got}, expected {expected}", names.join(" + "));
+        ensure!(got == expected, "the counter {} is {got}, expected {expected}", names.join(" + "));
     }
     Ok(())
 }

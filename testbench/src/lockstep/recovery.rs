@@ -64,7 +64,7 @@ impl fmt::Display for Recovered {
     }
 }
 
-/// Runs this number of jobs with loss.
+/// Runs the given number of jobs with packet loss.
 ///
 /// # Errors
 /// Fails at the first difference. The error contains the seed of the job in which it occurred.
@@ -172,7 +172,7 @@ impl Job {
         is_lost
     }
 
-    /// Returns the contributions of all workers that reach the switch, with the numbers of their senders.
+    /// Returns the contributions from all workers that reach the switch, each with the number of its sender.
     fn contribute(&mut self, end: Round, done: &mut Recovered) -> Vec<(usize, Vec<u8>)> {
         let mut arriving = Vec::new();
         for number in 0..self.workers.len() {
@@ -352,7 +352,8 @@ impl Job {
             let of_core = missing.contains(&index);
             ensure!(
                 is_missing == of_core,
-                "segment {index}: the accelerator's tables say {is_missing}, the core {of_core}"
+                "the accelerator and the core disagree on whether segment {index} is missing: accelerator's tables \
+                 {is_missing}, core {of_core}"
             );
         }
         for index in missing {
@@ -385,8 +386,8 @@ impl Job {
         if current == (round.get(), index) && (is_open || is_done) {
             return Ok(is_open && state >> (8 + number) & 1 == 0);
         }
-        // The segment may begin if the slot's segment is finished and is the one before, and if its round is open or
-        // may be opened.
+        // The segment may begin if the slot contains the finished preceding segment or is still empty, and if the
+        // segment's round is open or may be opened.
         let slots = self.build.slots();
         let before = if index >= slots {
             (round.get(), index - slots)

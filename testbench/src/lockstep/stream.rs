@@ -27,8 +27,8 @@ const LARGE_JOB_PACKETS: usize = 1_200;
 /// before the next segment in the same slot begins.
 const WINDOW_SEGMENTS: u32 = 60;
 const STRAY_SEGMENTS: u32 = 60;
-/// Maximum number of segments that a Help requests. The accelerator needs fewer cycles to find out that none of them is
-/// finished than it may be idle before it counts as drained.
+/// Maximum number of segments that a Help requests. With this limit, the accelerator can determine that none of them
+/// is finished before it has been idle for long enough to count as drained.
 pub(super) const HELP_SEGMENTS: u32 = 24;
 
 /// Offset of the bitmap in a Help, in bytes: the header of a control packet and the range come first.
@@ -60,9 +60,9 @@ pub(super) enum Kind {
 pub(super) struct Sent {
     pub(super) frame: Frame,
     pub(super) kind: Kind,
-    /// Number of bytes after which the frame ends, if it ends before the length that `tuser` states.
+    /// Number of bytes after which the frame ends, if it is shorter than `tuser` indicates.
     cut: Option<u16>,
-    /// The next frame is sent only when the accelerator has sent all its output.
+    /// Whether the next frame is sent only once the accelerator has sent all its output.
     drains: bool,
 }
 
@@ -174,7 +174,8 @@ impl Stream {
     }
 
     /// Returns whether the accelerator repeats exactly the results that the core repeats. Otherwise, a slot may be
-    /// reused while a request waits, and the core keeps the results of a vector with more segments than slots longer.
+    /// reused while a request is waiting, and the core keeps results longer than the accelerator if the vector has
+    /// more segments than slots.
     pub(super) fn repeats_exactly(&self) -> bool {
         self.waits
     }
@@ -307,8 +308,8 @@ impl Stream {
         }
     }
 
-    /// Returns a Help for some segments from this one on. Some Helps must not be answered: those for another job, with
-    /// a bitmap that ends too early, or with a range beyond the vector.
+    /// Returns a Help for some of the segments from `first` on. Some Helps must not be answered: those for another
+    /// job, with a bitmap that ends too early, or with a range beyond the vector.
     fn help(&mut self, worker: usize, first: u32, round: Round, oracle: &mut Oracle) -> Sent {
         self.requests += 1;
         let segments = self.setup.layout.segment_count();
@@ -330,8 +331,8 @@ impl Stream {
         oracle.control_bytes(self.setup.members[worker].address, &bytes);
         let is_refused = oracle.take_status() == Some(Status::UnknownMember);
         if variant > 2 && is_refused {
-            // The switch still awaits a contribution to the round before. The accelerator leaves the refusal to
-            // the host, and repeats what it has kept.
+            // The switch is still waiting for a contribution to the previous round. The accelerator leaves the
+            // refusal to the host, and repeats what it has kept.
             return self.ordinary();
         }
         if variant > 2 {
@@ -387,7 +388,7 @@ impl Stream {
             2 => frame.bytes[IP_LEN + 1] ^= 4 << self.below(6),
             3 => frame.bytes[UDP_LEN + 1] ^= 4 << self.below(6),
             4 => cut = Some(self.random.random_range(HEADERS_LEN_BYTES as u16..frame.bytes.len() as u16)),
-            // The frame is shorter than its IPv4 header states.
+            // The frame is shorter than its IPv4 header indicates.
             _ if len > MIN_FRAME_LEN_BYTES => frame.bytes.truncate(len - 1),
             _ => frame.bytes[FRAGMENT] |= 0x20,
         }

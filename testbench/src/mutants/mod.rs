@@ -1,4 +1,4 @@
-//! Mutation tests: bugs that are planted into the real switch and the real worker, one at a time, and that simulations
+//! Mutation tests: bugs that are planted in the real switch and the real worker, one at a time, and that simulations
 //! must find (DeMillo, Lipton and Sayward, "Hints on Test Data Selection", 1978).
 //!
 //! Mutants test the checker, because a checker that never reports a violation may check nothing. Each mutant is a file
@@ -91,8 +91,8 @@ impl Mutant {
         );
         let is_in_place = PLACES.iter().any(|place| file.starts_with(place)) && !file.contains("..");
         ensure!(is_in_place, "file is {file:?}, expected a file in {}", PLACES.join(", "));
-        ensure!(!search.is_empty(), "search is empty, expected a part of the text of {file}");
-        ensure!(search != replace, "replace equals search, expected a different text");
+        ensure!(!search.is_empty(), "search is empty, expected text that occurs in {file}");
+        ensure!(search != replace, "replace equals search, expected different text");
         Ok(Self { name, bug })
     }
 

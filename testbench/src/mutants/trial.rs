@@ -44,12 +44,12 @@ pub struct Bench {
     time_limit: Duration,
 }
 
-/// Number of simulations for each mutant.
+/// Number of simulations per mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Seeds {
-    /// Number of simulations for each mutant of synchronous jobs.
+    /// Number of simulations per mutant for synchronous jobs.
     pub synchronous: u64,
-    /// Number of simulations for each mutant of asynchronous jobs.
+    /// Number of simulations per mutant for asynchronous jobs.
     pub asynchronous: u64,
 }
 
@@ -321,7 +321,7 @@ fn run_for(command: &mut Command, limit: Duration) -> Result<ExitStatus> {
         if begin.elapsed() > limit {
             child.kill()?;
             child.wait()?;
-            bail!("{} did not end within {limit:?}", command.get_program().to_string_lossy());
+            bail!("{} did not exit within {limit:?}", command.get_program().to_string_lossy());
         }
         sleep(POLL_INTERVAL);
     }

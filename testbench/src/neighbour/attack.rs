@@ -25,7 +25,7 @@ const JOB: u32 = 66;
 /// the number of floats in each segment.
 const LARGE_SEGMENTS: u32 = 500_000;
 const LARGE_SEGMENT_FLOATS: u16 = 60;
-/// Number of floats in a segment whose data packet has 32 bytes.
+/// Number of floats in a segment whose data packet is 32 bytes long.
 const SHORT_SEGMENT_FLOATS: u16 = 6;
 /// Number of segments of the first asynchronous job that is tried. Whenever a job is refused, the number is halved; the
 /// memory that remains is sufficient for other jobs.
@@ -40,8 +40,8 @@ const FORGED_AT_ONCE: u64 = 1000;
 const SENT_BETWEEN_DRAINS: u64 = 32;
 /// Time between two bursts.
 const TICK: Duration = Duration::from_millis(1);
-/// Maximum number of connections to the daemon that the attacker keeps open. Beyond it, the attacker closes the oldest
-/// connection.
+/// Maximum number of connections to the daemon that the attacker keeps open. If it opens more, it closes the oldest
+/// one.
 const CONNECTIONS: usize = 49;
 /// Time that a client of the daemon waits for a connection.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(3);

@@ -1,5 +1,5 @@
-//! Goodput of a job while a member of another job, or a client of the daemon, misbehaves. The rounds per second of the
-//! job, alone and under each attack, are measured in alternating turns, with a real daemon and network namespaces.
+//! Goodput of a job while a member of another job, or a client of the daemon, misbehaves. The job's rounds per second,
+//! alone and under each attack, are measured in alternating turns, with a real daemon and network namespaces.
 
 mod attack;
 pub(crate) mod member;

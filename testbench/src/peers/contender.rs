@@ -87,7 +87,7 @@ impl fmt::Display for Contender {
             Self::ParameterServer(how) => write!(f, "parameter server, {}", style(*how)),
             Self::Ring(how) => write!(f, "ring, {}", style(*how)),
         }?;
-        // Elements of 32 bits are the default and are not named.
+        // 32-bit elements are the default and are not named.
         match self {
             Self::Switch(_, _, elements) if *elements != ElementTypes::F32 => write!(f, ", {elements}"),
             Self::Mpi(_, element) | Self::Gloo(element) if *element != ElementType::F32 => {
@@ -99,7 +99,7 @@ impl fmt::Display for Contender {
 }
 
 impl Contender {
-    /// Returns the switch with elements of 32 bits.
+    /// Returns the switch with 32-bit elements.
     pub const fn switch(kind: PortKind) -> Self {
         Self::Switch(kind, Delivery::Unicast, ElementTypes::F32)
     }
@@ -141,7 +141,7 @@ impl Contender {
         matches!(self, Self::Mpi(..) | Self::Gloo(_))
     }
 
-    /// Sums as many vectors as the load states, and returns the measurements.
+    /// Sums as many vectors as the load specifies, and returns the measurements.
     ///
     /// # Panics
     /// Panics if a sum is wrong or does not arrive.

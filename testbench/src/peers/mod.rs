@@ -30,7 +30,7 @@ pub struct Run {
     /// Mean time of an iteration (local computation and sum) at rank 0, in microseconds. It is zero for programs of
     /// other projects, which only sum.
     pub iteration_us: f64,
-    /// Part of the mean iteration that the local computation took, in microseconds.
+    /// Part of the mean iteration time that was spent on local computation, in microseconds.
     pub compute_us: f64,
     /// CPU seconds of one worker per 10^9 bytes of summed vectors.
     pub worker_cpu_s_per_gb: f64,

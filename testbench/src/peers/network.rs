@@ -16,7 +16,7 @@ use iswitch_simulation::network::LinkModel;
 #[derive(Debug)]
 pub struct Network {
     /// Relays of the cables. This is the first field, because the relays hold ends of the cables and must be removed
-    /// before them.
+    /// before the cables are.
     relays: Vec<WireRelay>,
     layout: Layout,
     links: Links,

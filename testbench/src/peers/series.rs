@@ -33,7 +33,7 @@ impl Series {
         }
     }
 
-    /// Returns a title that states what the tables have in common.
+    /// Returns a title that describes what the tables have in common.
     pub fn title(&self) -> String {
         let first = &self.tables[0];
         let racks = if first.racks.is_some() { " in racks" } else { "" };
@@ -43,7 +43,7 @@ impl Series {
         }
     }
 
-    /// Returns a figure title that states what the tables have in common, with the vector length in bytes.
+    /// Returns a figure title that describes what the tables have in common, with the vector length in bytes.
     pub(super) fn figure_title(&self) -> String {
         let first = &self.tables[0];
         let racks = if first.racks.is_some() { ", workers in racks" } else { "" };
@@ -53,7 +53,7 @@ impl Series {
         }
     }
 
-    /// Returns the part of a file name that states what the tables have in common.
+    /// Returns the part of a file name that identifies what the tables have in common.
     pub fn slug(&self) -> String {
         let first = &self.tables[0];
         let racks = if first.racks.is_some() { "racks" } else { "workers" };

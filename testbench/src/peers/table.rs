@@ -60,7 +60,7 @@ impl Table {
         Some(self.wire_us()? * row.contender.wire_share() / us_p50(row).median)
     }
 
-    /// Returns a title that states the vector, the workers and the links.
+    /// Returns a title with the vector, the workers and the links.
     pub fn title(&self) -> String {
         format!("{} floats, {}", self.load.floats, self.setting())
     }

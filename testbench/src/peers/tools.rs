@@ -45,8 +45,8 @@ impl Tools {
         self.directory.path().join("gloo.py")
     }
 
-    /// Writes a script with which mpirun starts its helper on another machine. The script enters the namespace with the
-    /// address of that machine.
+    /// Writes a script that mpirun uses to start its helper on another machine. The script enters the namespace with
+    /// the address of that machine.
     ///
     /// Each helper has its own directory for files. Otherwise, helpers would assume that they run on the same machine,
     /// and would remove each other's directories.

@@ -93,7 +93,7 @@ impl Load {
         Duration::from_secs_f64(most * self.wire_s() / (SHARDS_AT_EASE * SHARE_AT_EASE))
     }
 
-    /// Returns the load that the given number of actors offers, as a fraction of the capacity of the links of the given
+    /// Returns the load that the given number of actors offers, as a fraction of the total link capacity of the given
     /// number of shards.
     pub fn share(&self, actors: usize, shards: usize) -> f64 {
         actors as f64 * self.wire_s() / self.think().as_secs_f64() / shards as f64

@@ -18,7 +18,7 @@ use iswitch_simulation::queue::Queue;
 #[derive(Clone, Copy, Debug)]
 struct Node {
     parent: Option<usize>,
-    /// Number of children of its parent that this node stands for, itself included.
+    /// Number of children of the same parent that this node represents, including itself.
     copies: usize,
     up: Link,
     down: Link,
@@ -362,8 +362,8 @@ mod tests {
         }
     }
 
-    /// The first child of a switch receives its sum before the last one, and continues to send while the last one still
-    /// waits.
+    /// The first child of a switch receives its sum before the last one, and continues to send while the last one is
+    /// still waiting.
     #[test]
     fn folding_identical_children_is_accurate_with_windows() {
         for scenario in scenarios() {

@@ -2,7 +2,7 @@
 
 use super::{Algorithm, Picos, Scenario};
 
-/// Returns the minimum time of a sum, regardless of the costs of processors and packets.
+/// Returns the minimum time of a sum, ignoring the processing costs and the overhead of packets.
 pub fn least(scenario: &Scenario, algorithm: Algorithm) -> Picos {
     let workers = scenario.workers as f64;
     let log = scenario.workers.ilog2();

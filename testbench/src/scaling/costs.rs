@@ -94,7 +94,7 @@ impl Costs {
         hardware: Pipeline { bytes_per_s: f64::INFINITY, latency_ns: 0.0 },
     };
 
-    /// Returns the costs of `measured.toml`, which states their origin.
+    /// Returns the costs in `measured.toml`, which also documents their origin.
     ///
     /// # Panics
     /// Panics if the file in the source tree is not well-formed.

@@ -1,8 +1,8 @@
 //! Calculates the same times as `packets`, but simulates only one worker: if all workers behave identically, one of
 //! them represents all.
 //!
-//! A worker of a ring that sends to its successor receives a message of the same length from its predecessor at the
-//! same time, as if it had sent the message to itself. The same holds for two partners that exchange halves. The
+//! While a worker in a ring sends a message to its successor, it receives a message of the same length from its
+//! predecessor, as if it had sent the message to itself. The same holds for two partners that exchange halves. The
 //! workers differ only in the distance to their partners.
 
 use std::collections::HashMap;
@@ -44,8 +44,8 @@ fn alone(scenario: &Scenario) -> Scenario {
     Scenario { workers: 1, ..*scenario }
 }
 
-/// Follows the chunk that takes the longest. It travels twice around the ring, except for two consecutive steps; for
-/// this chunk, those are the two steps that cross the fewest links.
+/// Follows the chunk that takes the longest. Each chunk travels around the ring twice, less two consecutive steps;
+/// the slowest chunk is the one that omits the two steps that cross the fewest links.
 fn ring(scenario: &Scenario, is_pipelined: bool) -> Picos {
     let (workers, tree) = (scenario.workers, scenario.tree());
     let hops = |from: usize| tree.hops(from % workers, (from + 1) % workers);

@@ -1,4 +1,5 @@
-//! Model of the time that a sum over ten to a hundred thousand workers takes: discrete events on links and processors.
+//! Discrete-event model of links and processors, which predicts the time of a sum over ten to a hundred thousand
+//! workers.
 //!
 //! `aggregation` simulates the tree of switches, super-frame by super-frame or packet by packet. All other algorithms
 //! are plans of messages (`plan`), which `packets` simulates packet by packet. With more than a few hundred workers,
@@ -164,8 +165,8 @@ impl Scenario {
         }
     }
 
-    /// Returns whether all workers begin at once on their own machines, so that switches with equally many workers
-    /// behave alike.
+    /// Returns whether all workers begin at once on their own machines, so that switches with the same number of
+    /// workers behave identically.
     fn folds(&self) -> bool {
         self.jitter_us == 0.0 && self.shared_cores.is_none()
     }

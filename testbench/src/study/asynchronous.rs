@@ -261,9 +261,9 @@ impl AsyncReplay {
             ]);
         }
         format!(
-            "### {}\n\n{}\nThe paper reports a speed-up of {:.2} in the time to reach the same return, measured on its \
-             machines.\nPart of this speed-up is due to the smaller number of iterations that training through its \
-             switch needs.\n",
+            "### {}\n\n{}\nThe paper reports that training reaches the same return {:.2} times as fast with its switch \
+             as with its server, on the authors' machines.\nPart of this speed-up arises because training with the \
+             paper's switch takes fewer iterations.\n",
             self.title(),
             rows.text(),
             self.scene.model.async_speed_up

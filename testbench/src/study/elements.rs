@@ -47,8 +47,8 @@ impl Returns {
         Interval::of(&pairs.map(|(run, wide)| figure(run) - figure(wide)).collect::<Vec<_>>())
     }
 
-    /// Returns whether, in every row, the mean of the number that `figure` extracts is at or above the lower end of the
-    /// first row's interval.
+    /// Returns whether, in every row, the mean of the number that `figure` extracts is at or above the lower bound of
+    /// the first row's interval.
     fn holds(&self, figure: Figure) -> bool {
         let low = Self::interval(self.0.standings.reference(), figure).low;
         self.0.standings.rows.iter().all(|row| Self::interval(row, figure).mean >= low)
@@ -76,7 +76,8 @@ impl Returns {
         let verdict = FIGURES.map(|figure| if self.holds(figure) { "yes" } else { "NO" });
         format!(
             "### {} on {env} (return {threshold}), {} workers, means over seeds with 95 % confidence intervals\n\n{}\n\
-             Is every mean at or above the lower end of the first row's interval? At the end: {}; over the run: {}.\n",
+             Is every mean at or above the lower bound of the first row's interval? At the end: {}; over the run: \
+             {}.\n",
             algorithm.to_uppercase(),
             self.0.workers,
             rows.text(),

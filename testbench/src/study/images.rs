@@ -1,6 +1,6 @@
-//! Environment that generates images at almost no computational cost. It makes it possible to measure a learner with
-//! observations like those of the Atari games, but without the games. A frame is a stored pattern that moves; the four
-//! newest frames form an observation.
+//! Environment that generates images at almost no computational cost. With this environment, a learner can be measured
+//! on observations like those of the Atari games, but without the games. A frame is a stored pattern that moves; the
+//! four newest frames form an observation.
 
 use iswitch_learn::env::{Action, ActionSpec, EnvError, EnvSpec, Environment, ImageShape, Step};
 use rand::RngExt;

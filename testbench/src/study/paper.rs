@@ -1,8 +1,8 @@
 //! Results that the paper reports for its four models, and the local computation times derived from them.
 //!
-//! The text of the paper states the maximum and the minimum speed-up. According to the text, aggregation takes 49.9 to
-//! 83.2 % of an iteration with the parameter server or the ring, and the switch reduces the aggregation time by 81.6 to
-//! 85.8 %. The other speed-ups and the iteration times are quoted from memory of the paper's tables 3 to 5; the
+//! The text of the paper gives the maximum and the minimum speed-up. According to the text, aggregation takes 49.9 to
+//! 83.2 % of an iteration with the parameter server or the ring, and the switch reduces the aggregation time by 81.6
+//! to 85.8 %. The other speed-ups and the iteration times are quoted from memory of the paper's tables 3 to 5; the
 //! iteration times agree with the speed-ups to about 1 %.
 
 use std::fmt;
@@ -90,7 +90,7 @@ impl Model {
     }
 
     /// Returns the aggregation time as a fraction of an iteration with the parameter server. The fraction is chosen so
-    /// that reducing the aggregation time alone yields the speed-up, and is clamped to the range that the paper states
+    /// that reducing the aggregation time alone yields the speed-up, and is clamped to the range that the paper gives
     /// for all four models.
     pub fn aggregation_share(self) -> f64 {
         let share = (1.0 - 1.0 / self.speed_up) / AGGREGATION_CUT;

@@ -163,11 +163,11 @@ impl Replay {
         ]);
         self.table.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
         let bound = self.wire_bound().map_or_else(String::new, |bound| {
-            format!("The links limit the speed-up of the switch over the server to {bound:.2}.\n")
+            format!("The links cap the switch's speed-up over the server at {bound:.2}.\n")
         });
         format!(
             "### {}\n\n{}\n{bound}The paper reports a speed-up of {:.2} for its switch over its server, measured on \
-             its machines.\n",
+             the authors' machines.\n",
             self.title(),
             rows.text(),
             self.scene.model.speed_up
@@ -393,7 +393,7 @@ mod tests {
         assert!(text.contains("| 2.00 (1.60 to 2.50) | 2.00 |"), "{text}");
         // The bound is 80 ms of computation plus the time of 40,476 bytes on the link (323.8 us), eight times for the
         // server and once for the switch.
-        assert!(text.contains("limit the speed-up of the switch over the server to 1.03."), "{text}");
+        assert!(text.contains("cap the switch's speed-up over the server at 1.03."), "{text}");
         let json = replay.json();
         assert_eq!(json["rows"][0]["speed_up"]["median"], 1.0);
         assert_eq!(json["rows"][1]["aggregation_us"]["median"], 8e3);

@@ -1,5 +1,5 @@
-//! Time of each phase of an iteration of this project's own algorithms, as in the paper's figure 4. It is measured in
-//! one process with one thread, with the paper's networks.
+//! Time of each phase of an iteration in this project's own algorithms, as in the paper's figure 4. The times are
+//! measured in one process with one thread, with the paper's networks.
 
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,7 @@ pub struct Split {
     pub env: String,
     /// Number of floats in the vector to sum.
     pub floats: usize,
-    /// Number of workers among which the batch is divided. The times are those of one of them.
+    /// Number of workers among which the batch is divided. The times are those of one of these workers.
     pub workers: usize,
     /// Runs, one for each turn.
     pub runs: Vec<SplitRun>,
@@ -188,8 +188,8 @@ pub fn text(splits: &[Split]) -> String {
         rows.row(name.into_iter().chain(cells));
     }
     format!(
-        "### Iteration time of one worker in microseconds, this project's own algorithms on one thread, world size \
-         {workers} (real)\n\n{}",
+        "### Measured iteration time per worker in microseconds: this project's own algorithms, single-threaded, \
+         world size {workers}\n\n{}",
         rows.text()
     )
 }

@@ -1,4 +1,4 @@
-//! The actions of an operator, and the faults of a machine room.
+//! Actions of an operator, and faults in a machine room.
 
 use std::fmt;
 
@@ -8,11 +8,12 @@ use strum::{IntoStaticStr, VariantArray};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Action {
-    /// Nothing happens for the same time as in other actions. This row shows the rounds of a busy machine.
+    /// Nothing happens for as long as a short action lasts. This row of the table is the baseline: the longest rounds
+    /// on the busy machine without an action.
     Nothing,
     /// The operator looks at status, counters, jobs, configuration and flight recorder.
     Inspect,
-    /// Limits and the log level change by a reload.
+    /// A reload changes limits and the log level.
     Reload,
     /// A reload is refused, because the file is damaged or changes a setting that cannot change.
     RefuseReload,
@@ -24,7 +25,7 @@ pub enum Action {
     Halt,
     /// A job is reset.
     Reset,
-    /// A job is removed, and another one with its number starts later.
+    /// A job is removed, and another job with the same number starts later.
     Remove,
     /// A member is expelled; its job continues without it and restarts later.
     Expel,
@@ -34,13 +35,14 @@ pub enum Action {
     Restart,
     /// The daemon is killed and started again.
     Crash,
-    /// The switch that the job with two switches uses is killed, and started again once the job uses the other one.
+    /// The active switch of the job with two switches is killed, and started again once the job uses the other
+    /// switch.
     FailOver,
     /// The daemon is stopped with SIGSTOP and continues after up to a second.
     Freeze,
     /// The disk is full while the flight recorder is dumped.
     FillDisk,
-    /// Nobody reads the log, and its pipe is full.
+    /// The log is not read, and its pipe is full.
     FillLog,
     /// The cable of a worker is unplugged for a moment.
     Unplug,

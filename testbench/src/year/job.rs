@@ -1,4 +1,4 @@
-//! A job that runs for the whole year, as the operator restarts it.
+//! A job that runs for the whole year, with restarts by the operator.
 
 use std::fs;
 use std::net::SocketAddrV4;
@@ -19,7 +19,7 @@ pub(super) struct Job {
     workers: usize,
     group: Group,
     long_rounds: PathBuf,
-    /// Number of exact rounds of groups that have ended.
+    /// Number of exact rounds completed by groups that have ended.
     rounds: u64,
 }
 
@@ -63,7 +63,7 @@ impl Job {
         Err(format!("a worker of job {} has ended although no action ended it", self.number))
     }
 
-    /// Ends the workers after the same round, and adds their exact rounds.
+    /// Ends the workers after the same round, and adds their exact rounds to the total.
     pub(super) fn end(&mut self) -> Result<(), String> {
         self.group.end();
         let results = self.finish()?;
@@ -104,7 +104,7 @@ impl Job {
         Ok(results)
     }
 
-    /// Returns the number of exact rounds of all groups that have ended.
+    /// Returns the number of exact rounds completed by all groups that have ended.
     pub(super) fn rounds(&self) -> u64 {
         self.rounds
     }

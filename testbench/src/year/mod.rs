@@ -1,5 +1,5 @@
-//! A year of operation in minutes: an operator's actions, drawn at random, on a daemon that serves several jobs. Every
-//! sum must be exact, no job may end that the operator did not end, and each action's pause is measured.
+//! A year of operation in minutes: random operator actions on a daemon that serves several jobs. Every sum must be
+//! exact, a job may end only if the operator ends it, and the pause that each action causes is measured.
 
 mod action;
 mod job;
@@ -23,7 +23,8 @@ use site::Site;
 /// Settings of a year.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Number of jobs of the daemon. Every second job has a key. Beside them, one job has two switches of its own.
+    /// Number of jobs of the daemon. Every second job has a key. In addition to these jobs, one job has two switches
+    /// of its own.
     pub jobs: usize,
     /// Number of workers of each job.
     pub workers: usize,
@@ -31,7 +32,7 @@ pub struct Plan {
     pub actions: usize,
     /// Actions to draw from.
     pub only: Vec<Action>,
-    /// Seed of the draws.
+    /// Seed for the random choices.
     pub seed: u64,
 }
 
@@ -41,7 +42,7 @@ impl Plan {
         Self { jobs, workers, actions, only: Action::VARIANTS.to_vec(), seed }
     }
 
-    /// Returns the kinds of actions in the order in which they are carried out: each kind once, then draws.
+    /// Returns the kinds of actions in the order in which they are carried out: each kind once, then random kinds.
     fn draw(&self, rng: &mut ChaCha8Rng) -> Vec<Action> {
         let all = &self.only;
         let drawn = (all.len()..self.actions).map(|_| all[rng.random_range(0..all.len())]);
@@ -54,7 +55,7 @@ impl Plan {
 pub struct Pause {
     /// The action.
     pub action: Action,
-    /// Longest round of the job that the action was about, if it was about one and this job continued.
+    /// Longest round of the target job; `None` if the target job did not continue during the action.
     pub target: Option<Duration>,
     /// Longest round of the other jobs of the daemon, if there are any.
     pub others: Option<Duration>,
@@ -65,8 +66,8 @@ pub struct Pause {
 /// Carries out a plan.
 ///
 /// # Errors
-/// Fails at the first sum that is wrong, job that ends although no action has ended it, job that makes no progress
-/// after an action, or action whose outcome is not the documented one.
+/// Fails if a sum is wrong, if a job ends although no action has ended it, if a job makes no progress after an action,
+/// or if the outcome of an action is not the documented one.
 ///
 /// # Panics
 /// Panics if the networks or processes cannot be created. Call [`iswitch_harness::requirements::networks_and`] first.

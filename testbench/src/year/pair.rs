@@ -1,4 +1,4 @@
-//! Two switches beside the daemon, and a job whose workers use one of them at a time.
+//! Two switches in addition to the daemon, and a job whose workers use one of them at a time.
 
 use std::net::SocketAddrV4;
 use std::thread::sleep;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::job::{Job, Place};
 use super::site::{LEASE_MS, POLL_INTERVAL, place};
 
-/// UDP ports of the two switches, beyond those of the threads of the daemon.
+/// UDP ports of the two switches, beyond those of the daemon's threads.
 const PORTS: [u16; 2] = [DEFAULT_PORT + 32, DEFAULT_PORT + 64];
 
 /// Two switches and their job.
@@ -22,7 +22,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Starts both switches, and the job with the number `number` at the first of them.
+    /// Starts both switches, and job `number` at the first of them.
     pub(super) fn start(star: &Star, directory: &TempDir, number: usize) -> Self {
         let daemons = PORTS.map(|port| Some(start(star, port)));
         let [first, standby] = PORTS.map(|port| SocketAddrV4::new(SWITCH_ADDRESS, port));
@@ -40,7 +40,7 @@ impl Pair {
                 return Ok(at);
             }
             if begin.elapsed() > SOON {
-                return Err(format!("waited {SOON:?} for progress of the job with two switches"));
+                return Err(format!("the job with two switches made no progress within {SOON:?}"));
             }
             sleep(POLL_INTERVAL);
         }

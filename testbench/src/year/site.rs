@@ -39,7 +39,7 @@ pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 pub(super) const LEASE_MS: u32 = 2000;
 /// Bytes written to the pipe of the log beforehand, so that few lines fill it.
 const PREFILL_LEN_BYTES: usize = 56 << 10;
-/// Number of log lines that are written while nobody reads the log.
+/// Number of log lines that are written while the log is not read.
 const UNREAD_LINES: usize = 100;
 
 pub(super) struct Site {
@@ -54,7 +54,7 @@ pub(super) struct Site {
     keys: usize,
 }
 
-/// The daemon's standard error: a pipe that a thread reads, unless nobody is to read it.
+/// The daemon's standard error: a pipe that a thread reads, except while reading is paused.
 struct Log {
     writer: Option<PipeWriter>,
     is_paused: Arc<AtomicBool>,
@@ -78,7 +78,7 @@ impl Log {
         self.is_paused.store(pause, Ordering::Relaxed);
     }
 
-    /// Waits for the end of the log, after the daemon has ended, and returns it.
+    /// Waits for the end of the log, after the daemon has ended, and returns the log.
     fn end(&mut self) -> String {
         self.pause(false);
         self.writer = None;
@@ -192,14 +192,15 @@ impl Site {
         self.directory.path().join(format!("job-{number}.key"))
     }
 
-    /// Creates a new key of a job.
+    /// Creates a new key for a job.
     fn create_key(&mut self, number: usize) {
         self.keys += 1;
         let new = keygen(self.directory.path(), &format!("new-{}.key", self.keys));
         fs::rename(new, self.key_file(number)).expect("a key must be replaceable");
     }
 
-    /// Copies a job's key, so that its workers keep it when it is replaced.
+    /// Copies a job's key to another file, so that the workers can still read it after the original has been
+    /// replaced.
     fn copy_of_key(&mut self, number: usize) -> PathBuf {
         let copy = self.directory.path().join(format!("worker-{number}-{}.key", self.keys));
         fs::copy(self.key_file(number), &copy).expect("a key must be readable");
@@ -325,7 +326,7 @@ impl Site {
         let ports = self.star.ports();
         for (text, expected) in [
             ("slow_ms = 5\n", "slow_ms is 5, expected 100 to 3600000"),
-            ("memory_mib = 77\n", "memory_mib (from 256 to 77) cannot change while the switch runs"),
+            ("memory_mib = 77\n", "memory_mib (from 256 to 77) cannot change while the switch is running"),
         ] {
             fs::write(self.config(), format!("port = {ports:?}\n{text}"))
                 .expect("the configuration must be writable");
@@ -495,7 +496,7 @@ impl Site {
         let begin = Instant::now();
         while !is_so(self) {
             if begin.elapsed() > SOON {
-                return Err(format!("waited {SOON:?} for {what}"));
+                return Err(format!("timed out after {SOON:?} while waiting for {what}"));
             }
             sleep(POLL_INTERVAL);
         }

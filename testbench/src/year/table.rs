@@ -75,7 +75,8 @@ impl Table {
     }
 }
 
-/// Returns the spread of one of the pauses of several actions, in milliseconds, if any of them has it.
+/// Returns the spread of the values that `pause` extracts from several actions, in milliseconds; `None` if there are
+/// no values.
 fn spread(pauses: &[Pause], pause: impl Fn(&Pause) -> Option<Duration>) -> Option<Spread> {
     let known: Vec<_> = pauses.iter().filter_map(pause).map(ms).collect();
     (!known.is_empty()).then(|| Spread::of(known))

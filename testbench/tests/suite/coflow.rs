@@ -253,23 +253,23 @@ fn errors_name_the_invalid_input() {
         (vec!["serve", "local-search"], "expected a policy that does not need all jobs in advance"),
         (vec!["serve", "best"], "policy is best, expected fair, fifo, fifo-job, lcf, sebf"),
         (vec!["serve", "sebf", "--socket", "/nowhere/s"], "--socket /nowhere/s"),
-        (vec!["compare", "sebf", "sebf"], "two policies are called sebf"),
+        (vec!["compare", "sebf", "sebf"], "two policies are named sebf"),
         (vec!["compare", "sebf", "--baseline", "fair"], "baseline is fair, expected one of"),
         (vec!["evaluate", "sebf", "--capacity", "0"], "capacity is 0, expected 0.001 to 1000000 Gbit/s"),
-        (vec!["evaluate", "sebf", "--deadlines", "-1"], "deadlines is -1, expected a number of at least 0"),
+        (vec!["evaluate", "sebf", "--deadlines", "-1"], "--deadlines is -1, expected a number >= 0"),
         (
             vec!["evaluate", "sebf", "--interarrival", "-1"],
-            "interarrival is -1, expected a number of seconds",
+            "--interarrival is -1, expected a number of seconds",
         ),
         (vec!["evaluate", "sebf", "--ports", "0"], "invalid value '0' for '--ports <M>'"),
         (vec!["evaluate", "sebf", "--trace", &short, "--ports", "4"], "cannot be used with"),
         (
             vec!["evaluate", "sebf", "--trace", &trace, "--draws", "2"],
-            "draws is 2, expected 1, because a trace or a file of jobs has the same jobs in each draw",
+            "--draws is 2, expected 1, because a trace or a job file has the same jobs in each draw",
         ),
         (
             vec!["evaluate", "sebf", "--trace", &trace, "--interarrival", "5"],
-            "interarrival is 5, expected 0, because the trace contains the arrival times",
+            "--interarrival is 5, expected 0, because the trace contains the arrival times",
         ),
     ]);
 }

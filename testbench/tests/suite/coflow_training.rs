@@ -78,7 +78,7 @@ fn errors_name_the_invalid_input() {
     COFLOW.check_refusals([
         (vec!["train", "--set", "agents=0"], "agents is 0, expected 1 to 4096"),
         (vec!["train", "--set", "agent=4"], "--set agent: no such hyper-parameter"),
-        (vec!["train", "--workers", "3", "--set", "agents=4"], "expected a multiple of the 3 workers"),
+        (vec!["train", "--workers", "3", "--set", "agents=4"], "a multiple of the number of workers"),
         (vec!["train", "--network", "paper", "--set", "coflows_max=4"], "expected at most 4"),
         (vec!["train", "--dags", &cyclic], "wait for each other"),
         (vec!["train", "--resume", "--out", "/nowhere"], "nothing to resume"),

@@ -232,7 +232,7 @@ fn a_small_mtu_is_detected_on_any_hop() {
     let daemon = testbed.daemon(&[]);
     let _answerer = testbed.answerer();
     testbed.router.ip("link set r2 mtu 1400\n");
-    testbed.examine_switch().are(&["path-mtu"], "carries packets of at most 1400 bytes, expected 1500");
+    testbed.examine_switch().are(&["path-mtu"], "the path MTU is 1400 bytes, expected at least 1500");
     testbed.worker.ip("link set e0 mtu 1300\n");
     testbed.examine_switch().are(&["interface-mtu", "path-mtu"], "e0 has an MTU of 1300 bytes");
     daemon.stop();

@@ -192,7 +192,7 @@ fn missing_requirements_are_reported_by_name() {
     for mut lab in programs.labs(&["--", "true"]) {
         let error = refused(lab.env("PATH", &path));
         assert!(
-            error.contains("this user may not create namespaces (unshare: unshare failed: Op"),
+            error.contains("this user is not permitted to create namespaces (unshare: unshare failed: Op"),
             "{error}"
         );
     }

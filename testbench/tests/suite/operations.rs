@@ -211,7 +211,9 @@ fn top_follows_a_job_in_a_terminal() {
         assert!(!output.status.success());
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(without(Path::new("/nonexistent")).contains("no daemon listens on /nonexistent; start iswitchd"));
+    assert!(
+        without(Path::new("/nonexistent")).contains("no daemon is listening on /nonexistent; start iswitchd")
+    );
     drop(group);
     daemon.stop();
 }

@@ -66,7 +66,10 @@ fn a_reload_changes_settings_while_a_job_goes_on() {
     assert!(error.contains("slow_ms is 5, expected 100 to 3600000"), "{error}");
     fs::write(&path, "slow_ms = 200\nmemory_mib = 5\n").unwrap();
     let error = refused(&daemon, "reload");
-    assert!(error.contains("memory_mib (from 256 to 5) cannot change while the switch runs"), "{error}");
+    assert!(
+        error.contains("memory_mib (from 256 to 5) cannot change while the switch is running"),
+        "{error}"
+    );
     assert_eq!(setting(&daemon, "slow_ms")["value"], 60000, "the former configuration should stay");
 
     // The new limit is in force: the stopped worker is reported as slow.
@@ -113,7 +116,7 @@ fn ports_are_added_and_removed_while_a_job_goes_on() {
     configure(&["s1", "s2", "xdp:s3"]);
     let error = refused(&daemon, "reload");
     assert!(
-        error.contains("port (from ") && error.contains("cannot change while the switch runs"),
+        error.contains("port (from ") && error.contains("cannot change while the switch is running"),
         "{error}"
     );
 
@@ -204,10 +207,10 @@ fn jobs_are_halted_resumed_and_removed() {
     assert!(refused(&daemon, "job resume 0").contains("job 0 is not halted"));
     assert_eq!(
         obeyed(&daemon, "job reset 0 --yes"),
-        "job 0 is reset, and continues when its workers have rejoined\n"
+        "job 0 was reset; it will continue once its workers have rejoined\n"
     );
     daemon.wait_for_results();
-    assert_eq!(obeyed(&daemon, "job remove 0"), "job 0 is removed\n");
+    assert_eq!(obeyed(&daemon, "job remove 0"), "job 0 was removed\n");
     for worker in group.finish(SOON) {
         // Between two rounds, a worker learns of the removal when it rejoins.
         let names_cause = ["the job is halted", "the operator has removed the job"]
@@ -343,7 +346,7 @@ fn a_draining_daemon_stops_with_its_last_job() {
     assert!(error.contains("member is 60000, expected the id of a member of job 0"), "{error}");
     assert_eq!(
         obeyed(&daemon, "drain"),
-        "the switch accepts no further jobs, and stops when its last job has ended\n"
+        "the switch accepts no further jobs, and will stop when its last job has ended\n"
     );
     daemon.wait_for_results();
     obeyed(&daemon, &format!("member expel 0 {member}"));

@@ -187,7 +187,7 @@ fn gpus_are_drawn_with_their_failures() {
     hindsight[1] = "hindsight:2";
     let output = PLACE.command(&hindsight).arg("--gantt").arg(&svg).output().unwrap();
     assert!(
-        String::from_utf8_lossy(&output.stderr).contains("no Gantt chart: the policy hindsight:2"),
+        String::from_utf8_lossy(&output.stderr).contains("cannot write the Gantt chart: policy hindsight:2"),
         "{output:?}"
     );
 }
@@ -291,7 +291,7 @@ fn errors_name_the_invalid_input() {
         (vec!["evaluate", "random", "--checkpoint", "0"], "checkpoint is \"0\", expected none, young-daly"),
         (vec!["evaluate", "random", "--rate-factor", "-1"], "failure factor is -1, expected a number"),
         (vec!["evaluate", "random", "--queueing", "lifo"], "invalid value 'lifo'"),
-        (vec!["compare", "random", "random"], "two policies are called random"),
+        (vec!["compare", "random", "random"], "two policies are named random"),
         (vec!["compare", "random", "--baseline", "las"], "baseline is las, expected one of"),
         (vec!["compare", "random", "--rate-factors", "1,0"], "failure factor is 0, expected a number"),
         (vec!["compare", "random", "--rate-factors", "2,2"], "--rate-factors: 2 appears twice"),

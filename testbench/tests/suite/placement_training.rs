@@ -84,7 +84,7 @@ fn errors_name_the_invalid_input() {
     PLACE.check_refusals([
         (vec!["train", "--set", "courses=0"], "courses is 0, expected 1 to 4096"),
         (vec!["train", "--set", "course=4"], "--set course: no such hyper-parameter"),
-        (vec!["train", "--workers", "3", "--set", "environments=4"], "expected a multiple of the 3 workers"),
+        (vec!["train", "--workers", "3", "--set", "environments=4"], "a multiple of the number of workers"),
         (vec!["train", "--resume", "--out", "/nowhere"], "nothing to resume"),
         (
             vec!["train", "--resume", "--gpus", "9", "--out", &trained],

@@ -67,14 +67,14 @@ fn errors_name_the_invalid_input() {
         (vec!["evaluate", "best"], "policy is best, expected rand, jsq, po2"),
         (vec!["evaluate", "jsq", "--fill", "all"], "fill is all, expected random or rule"),
         (vec!["evaluate", "jsq", "--trace", "t"], "--trace requires a single run: add --draws 1"),
-        (vec!["compare", "jsq", "jsq"], "two policies are called jsq"),
+        (vec!["compare", "jsq", "jsq"], "two policies are named jsq"),
         (
             vec!["train", "--learner", "mc", "--value", "linear"],
             "value is linear, expected cnn, because learner is mc",
         ),
         (vec!["train", "--set", "window=many"], "--set window=\"many\": invalid type"),
         (vec!["train", "--set", "widow=3"], "--set widow: no such hyper-parameter"),
-        (vec!["train", "--workers", "3", "--set", "environments=4"], "expected a multiple of the 3 workers"),
+        (vec!["train", "--workers", "3", "--set", "environments=4"], "a multiple of the number of workers"),
         (vec!["train", "--resume", "--out", "/nowhere"], "nothing to resume"),
         (
             vec!["serve", "mlpi", "--socket", "/nowhere/s"],

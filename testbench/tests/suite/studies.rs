@@ -74,7 +74,7 @@ impl Study {
     /// policy.
     fn check_eval(self, policy: &Path) {
         let output = Command::new(binaries::iswitch()).arg("eval").arg(policy).output().unwrap();
-        let expected = format!("`iswitch {} evaluate` runs", self.0);
+        let expected = format!("`iswitch {} evaluate` can run", self.0);
         assert!(String::from_utf8_lossy(&output.stderr).contains(&expected), "{output:?}");
     }
 
@@ -141,7 +141,7 @@ impl Agent {
         let described = self.ask(r#"{"describe": true}"#);
         assert!(self.ask("nonsense")["error"].as_str().unwrap().starts_with("request is"));
         let second = study.command(&["serve", policy, "--socket"]).arg(&self.socket).output().unwrap();
-        assert!(String::from_utf8_lossy(&second.stderr).contains("another process listens there"));
+        assert!(String::from_utf8_lossy(&second.stderr).contains("process is already listening there"));
         assert!(self.ask(&"x".repeat(4_000_000))["error"].as_str().unwrap().contains("longer than"));
         assert_eq!(self.ask(r#"{"describe": true}"#), described);
     }
@@ -155,10 +155,7 @@ impl Agent {
         let mut answers = BufReader::new(second).lines();
         let refused: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
         let error = refused["error"].as_str().unwrap();
-        assert!(
-            error.contains("connections is 1, the maximum of this service (--connections-max)"),
-            "{error}"
-        );
+        assert!(error.contains("maximum number of connections, 1 (--connections-max)"), "{error}");
         assert!(answers.next().is_none(), "the connection is closed");
         assert_eq!(agent.ask(r#"{"describe": true}"#), described);
         agent.stop();

@@ -1,4 +1,4 @@
-//! Actor, which acts with the newest policy and inserts its experience into the replay shards.
+//! The actor, which acts with the newest policy and inserts its experience into the replay shards.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -33,7 +33,7 @@ const REQUESTS_IN_FLIGHT: usize = 2;
 /// Interval at which an actor sends its episode statistics.
 const EPISODES_EVERY: Duration = Duration::from_millis(200);
 
-/// Index of an actor, and the number of its environments.
+/// The index of an actor, and the number of its environments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActorOptions {
     /// Index of the actor among all actors of the run.
@@ -146,8 +146,8 @@ impl Actor {
                     let (items, tail) = rollouts.items(actor.as_mut(), &policy, format)?;
                     counts.count(&tail);
                     inserts.submit(items, counts)?;
-                    // Wait until the items are stored before the next rollout starts, so that it uses the newest policy
-                    // at that time.
+                    // Wait until the items are stored. The next rollout then uses the policy that is the newest at that
+                    // time.
                     inserts.wait(counts)?;
                     each(counts);
                 }
@@ -275,7 +275,7 @@ impl Inserts {
             Ok(_) => {
                 counts.items += len;
                 self.is_proven = true;
-                self.problem_report.over("items are stored again");
+                self.problem_report.over("items are being stored again");
             }
             Err(error) => {
                 counts.failures += 1;

@@ -8,8 +8,7 @@ use iswitch_learn::algorithms::halves::Tail;
 const FLOATS: usize = 4;
 const BYTES: usize = FLOATS * size_of::<f32>();
 
-/// Encodes the numbers of steps and of episodes, and the sums of the episodes' returns and lengths, as little-endian
-/// floats.
+/// Encodes the step and episode counts, and the sums of the episodes' returns and lengths, as little-endian floats.
 pub(super) fn to_bytes(tail: &Tail) -> Vec<u8> {
     let floats: [f32; FLOATS] = [tail.steps, tail.episodes, tail.returns, tail.lengths];
     bytemuck::cast_slice(&floats).to_vec()

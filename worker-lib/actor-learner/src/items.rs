@@ -112,8 +112,8 @@ impl ItemFormat {
         bytes
     }
 
-    /// Decodes a rollout into the part of `buffer` that belongs to environment `env`, adds the rollout's statistics of
-    /// the algorithm to `statistics`, and returns the rollout's episode statistics.
+    /// Decodes a rollout into the part of `buffer` that belongs to environment `env`, adds the algorithm's statistics
+    /// in the rollout to `statistics`, and returns the rollout's episode statistics.
     pub(super) fn read_rollout(
         &self,
         bytes: &[u8],

@@ -28,7 +28,7 @@ pub struct Job {
     pub config: String,
     /// Number of floats in a policy.
     pub policy_len: usize,
-    /// Requirements of the algorithm on the replay. Sizes are totals over all shards.
+    /// The algorithm's requirements for experience replay. Sizes are totals over all shards.
     pub demand: Demand,
     /// Address of each shard: `http://HOST:PORT` or `unix:PATH`.
     pub shards: Vec<String>,

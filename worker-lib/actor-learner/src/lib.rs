@@ -6,11 +6,11 @@
 //!    +------- cells (caches) <----- policies ------+
 //! ```
 //!
-//! A learner is a synchronous trainer that draws its experience from the replay shards ([`ReplaySource`]). Several
-//! learners sum their gradients like other workers. The first learner publishes the part of the model that actors need
-//! ([`Publisher`]) and the description of the run ([`Job`]). Actors and shards need no other configuration. An actor
-//! acts with the newest policy that it has received ([`PolicyFeed`]) and inserts its experience into the replay shards
-//! ([`Actor`]).
+//! A learner is a synchronous trainer that draws its experience from the replay shards ([`ReplaySource`]). If there
+//! are several learners, they sum their gradients as other workers do. The first learner publishes the part of the
+//! model that actors need ([`Publisher`]) and the description of the run ([`Job`]). Actors and shards need no other
+//! configuration. An actor acts with the newest policy that it has received ([`PolicyFeed`]) and inserts its
+//! experience into the replay shards ([`Actor`]).
 //!
 //! docs/actor-learner.md describes what happens when a process exits.
 

@@ -133,7 +133,7 @@ impl PolicyFeed {
         credentials: &Credentials,
         len: usize,
     ) -> Result<Self, ActorLearnerError> {
-        let io = |source| ActorLearnerError::Io { what: "cannot start the reader of policies", source };
+        let io = |source| ActorLearnerError::Io { what: "cannot start the policy reader", source };
         let client = reader(Policy::NAME, endpoints, credentials).map_err(io)?;
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
@@ -199,7 +199,7 @@ impl Shared {
                     *self.lock() = Some(Arc::new(policy));
                     self.policies.fetch_add(1, Relaxed);
                     self.changed.notify_all();
-                    problem_report.over("policies are received again");
+                    problem_report.over("policies are being received again");
                 }
                 Err(error) => {
                     self.failures.fetch_add(1, Relaxed);

@@ -1,4 +1,4 @@
-//! Learner side of model distribution, which publishes the description of the run and new policies.
+//! The learner side of model distribution, which publishes the description of the run and new policies.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;

@@ -17,13 +17,13 @@ struct Options {
 }
 
 const REPLAY: Options = Options {
-    token: "pass the token of the shards' --token-file with --replay-token-file",
+    token: "pass the token from the shards' --token-file with --replay-token-file",
     authority: "a CA in --replay-ca must have issued the shard's --tls-cert for the host in the shard's address",
     certificate: "pass a certificate issued by a CA in the shard's --tls-client-ca with --replay-cert and --replay-key",
 };
 
 const MODELS: Options = Options {
-    token: "pass the token of the learner's --model-read-token-file, or of the cell's --read-token-file, with \
+    token: "pass the token from the learner's --model-read-token-file, or from the cell's --read-token-file, with \
             --model-token-file",
     authority: "a CA in --model-ca must have issued the certificate of the learner or the cell for the host in \
                 --models",

@@ -1,4 +1,4 @@
-//! Experience source of a learner, which draws from the replay shards.
+//! The experience source of a learner, which draws from the replay shards.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -25,10 +25,10 @@ use iswitch_learn::env::EnvSpec;
 /// Options of a learner's experience source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceOptions {
-    /// Configuration of the replay client, with the addresses of the shards and the credentials for them. The
+    /// The configuration of the replay client, with the addresses of the shards and the credentials for them. The
     /// experience source overrides the timeouts and the seed.
     pub replay: ClientConfig,
-    /// Requirements of the algorithm on the replay.
+    /// The algorithm's requirements for experience replay.
     pub demand: Demand,
     /// Number of learners of the job.
     pub learners: usize,
@@ -89,7 +89,7 @@ impl Shared {
     }
 }
 
-/// Local half of a learner, which computes gradients from replayed experience.
+/// The local half of a learner, which computes gradients from replayed experience.
 pub struct ReplaySource {
     spec: EnvSpec,
     options: SourceOptions,
@@ -306,7 +306,7 @@ fn spawn(name: &'static str, run: impl FnOnce() + Send + 'static) -> Result<(), 
     })
 }
 
-/// Batch of transitions, with the keys of its items.
+/// A batch of transitions, with the keys of its items.
 struct DrawnBatch {
     batch: Batch,
     keys: Vec<ItemKey>,
@@ -398,7 +398,7 @@ impl Batches {
     }
 }
 
-/// Client that draws items, with a queue of the drawn items that the learner has not used yet.
+/// A client that draws items, with a queue of the drawn items that the learner has not used yet.
 struct Draws {
     client: ReplayClient,
     /// Plural noun for the items in messages, such as `rollouts`.
@@ -426,7 +426,7 @@ impl Draws {
             Ok(drawn) => {
                 self.is_proven = true;
                 self.waiting.extend(drawn);
-                self.problem_report.over(&format!("{} are received again", self.what));
+                self.problem_report.over(&format!("{} are being received again", self.what));
             }
             Err(error) if error.is_timeout() => self.is_proven = true,
             Err(error) => {

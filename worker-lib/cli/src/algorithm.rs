@@ -1,4 +1,4 @@
-//! The subcommand that names an algorithm. All commands that train share it.
+//! The subcommand that selects an algorithm. All training commands share it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::hyper::{NoneOwn, OwnParameters, PpoParameters};
 use crate::run::{RUNS, newest_run};
 use crate::train::{self, TrainArgs};
 
-/// Algorithm, with the options of the algorithm and those of the command `C`.
+/// An algorithm, with its own options and those of the command `C`.
 #[derive(Subcommand)]
 pub enum Algorithm<C: TrainingCommand> {
     /// Train with deep Q-learning (DQN)
@@ -47,7 +47,7 @@ pub struct Options<C: TrainingCommand, H: Args> {
     command: C,
 }
 
-/// Command that trains. It has options in addition to the training options.
+/// Training command, with options in addition to the common training options.
 pub trait TrainingCommand: Args {
     /// Adapts a training option to this command, for example by hiding it.
     fn adapt(option: Arg) -> Arg {
@@ -79,7 +79,7 @@ impl<C: TrainingCommand, H: OwnParameters> Options<C, H> {
     }
 }
 
-/// The command `iswitch train`, which adds no options.
+/// The `iswitch train` command, which adds no options.
 #[derive(Args)]
 pub struct Train {}
 
@@ -89,9 +89,8 @@ impl TrainingCommand for Train {
     }
 }
 
-/// If a command line `iswitch train OPTIONS` does not name an algorithm, adds the algorithm. With `--config`, the
-/// algorithm comes from the file; with `--resume`, it comes from the resumed run. Other command lines are returned
-/// unchanged.
+/// Adds the algorithm to a command line `iswitch train OPTIONS` that does not name one. With `--config`, the algorithm
+/// comes from the file; with `--resume`, it comes from the resumed run. Other command lines are returned unchanged.
 ///
 /// # Errors
 /// Fails if the file or the run cannot be read.

@@ -32,7 +32,7 @@ pub struct AsyncArgs {
     ///
     /// With --aggregator switch, an update sums the first N gradients to arrive, where N is the number of workers; a
     /// fast worker may contribute several of them. With --aggregator ps, an update applies one gradient. --async=false
-    /// overrides the setting in the file of --config.
+    /// overrides the setting in the --config file.
     #[arg(
         long = "async",
         value_name = "BOOL",
@@ -98,8 +98,8 @@ struct AsyncOutcome {
     solved: bool,
     seconds: f64,
     staleness_bound: u32,
-    /// Number of committed gradients by their staleness at the time of the commit, from 0 to the bound S. With a
-    /// switch, only this worker's gradients are counted; with a parameter server, the gradients of all workers are.
+    /// Number of committed gradients by staleness at commit time, from 0 to the bound S. With a switch, only this
+    /// worker's gradients are counted; with a parameter server, the gradients of all workers are.
     staleness: Vec<u64>,
     /// Number of gradients skipped because they exceeded the staleness bound.
     skipped: u64,
@@ -115,8 +115,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Prepares a run from the local half and the shared half of a learner. If the options request that a run be
-    /// resumed, the shared half is restored from the checkpoint of that run.
+    /// Prepares a run from the local half and the shared half of a learner. If the options resume a run, the shared
+    /// half is restored from that run's checkpoint.
     pub fn new(
         mut halves: Halves,
         world: World,

@@ -275,8 +275,8 @@ impl<A: Algorithm> Configuration<'_, A> {
             writeln!(text, "{name} = {value}")?;
         }
         text += "\n[hyper_parameters]\n";
-        // Convert the values through text, which has the shortest decimal representation of each binary32 number. A
-        // direct conversion would produce the digits of binary64.
+        // Convert the values through text, which contains the shortest decimal representation of each binary32 number.
+        // A direct conversion would print each number with binary64 precision.
         let values: Value = serde_json::from_str(&serde_json::to_string(self.hyper_parameters)?)?;
         for (name, description) in A::descriptions() {
             writeln!(text, "# {}\n{name} = {}", description.trim(), to_toml(&values[*name]))?;

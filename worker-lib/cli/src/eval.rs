@@ -45,7 +45,7 @@ pub struct EvalArgs {
     pub video_episodes: u32,
     /// Number of threads, each of which runs one episode at a time [default: 1]
     ///
-    /// Gymnasium environments are stepped by this number of Python processes instead. The result does not depend on the
+    /// For Gymnasium environments, this is the number of Python processes instead. The result does not depend on this
     /// number, except with EnvPool, whose environments draw their start states from separate random streams.
     #[arg(long, value_name = "N", conflicts_with_all = ["stochastic", "video"], value_parser = env_threads())]
     pub env_threads: Option<u16>,

@@ -13,7 +13,8 @@ pub fn make_directory(path: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(path).with_context(|| format!("cannot create directory {}", path.display()))
 }
 
-/// Locks the output directory `out` until the returned file is closed, also by the processes that have inherited it.
+/// Locks the output directory `out` until the returned file is closed in this process and in all processes that have
+/// inherited it.
 ///
 /// # Errors
 /// Fails if the directory is locked; the error states that it is in use by `holder`. Also fails if the file cannot be
@@ -24,7 +25,10 @@ pub fn lock(out: &Path, holder: &str) -> anyhow::Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
-            bail!("{} is in use by {holder}, or choose another directory with --out", out.display())
+            bail!(
+                "{} is in use by {holder}; wait until that process exits, or choose another directory with --out",
+                out.display()
+            )
         }
         Err(TryLockError::Error(error)) => {
             Err(error).with_context(|| format!("cannot lock {}", path.display()))

@@ -45,7 +45,7 @@ impl fmt::Display for Aggregator {
     }
 }
 
-/// Options that select the aggregator, and its address.
+/// Options that specify the aggregator and its address.
 #[derive(Args, Clone, Debug)]
 pub struct GroupArgs {
     /// Aggregator that sums the gradients [default: switch; local for a single worker]
@@ -53,16 +53,17 @@ pub struct GroupArgs {
     pub(crate) aggregator: Option<Aggregator>,
     /// Address of the switch to join, or addresses of several switches
     ///
-    /// This process is then one worker of the job; its rank is given by --rank or by the launcher. If the first switch
-    /// fails, the workers move to the next one and continue there with the sums that they have. All workers of the job
-    /// must name the same switches in the same order; the job then never continues without one of its workers.
+    /// This process is then one worker of the job; its rank comes from --rank or the launcher. If the first switch
+    /// fails, the workers move to the next one and continue there with the sums that they already have. All workers of
+    /// the job must name the same switches in the same order. A job with several switches never continues without one
+    /// of its workers.
     #[arg(
         long, value_name = "HOST:PORT,...", env = "ISWITCH_SWITCH", value_delimiter = ',', value_parser = resolve
     )]
     pub switch: Vec<SocketAddrV4>,
     /// Address of the parameter server to join, with --aggregator ps
     ///
-    /// This process is then one worker of the job; its rank is given by --rank or by the launcher.
+    /// This process is then one worker of the job; its rank comes from --rank or the launcher.
     #[arg(long, value_name = "HOST:PORT", value_parser = resolve)]
     pub server: Option<SocketAddrV4>,
     /// Address on which to listen as the parameter server, with --aggregator ps
@@ -72,13 +73,13 @@ pub struct GroupArgs {
     pub serve: Option<SocketAddrV4>,
     /// Addresses of the workers of a ring, in rank order, with --aggregator ring
     ///
-    /// This process is then one worker of the ring; its rank is given by --rank or by the launcher.
+    /// This process is then one worker of the ring; its rank comes from --rank or the launcher.
     #[arg(long, value_name = "ADDR:PORT,...", value_delimiter = ',')]
     members: Option<Vec<SocketAddrV4>>,
     /// Run the parameter server or ring as in the paper, without pipelining
     ///
-    /// With this option, each step of a sum completes before the next one begins. By default, partial results are
-    /// forwarded while the rest of the data is still arriving.
+    /// With this option, each step of an aggregation completes before the next one begins. By default, partial results
+    /// are forwarded while the rest of the data is still arriving.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) paper_style: Option<bool>,
     /// Job number at the switch
@@ -86,10 +87,11 @@ pub struct GroupArgs {
     /// The switch aggregates the workers of each job number separately.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub job: u32,
-    /// Name of the job in the status of the switch [default: ALGORITHM-ENVIRONMENT]
+    /// Name of the job in the switch status [default: ALGORITHM-ENVIRONMENT]
     ///
-    /// The switch shows the name, the owner of the job and the rank and host name of each worker to its operator. The
-    /// owner is ISWITCH_JOB_OWNER or, if that is not set, USER. A name has at most 32 bytes of printable UTF-8.
+    /// The switch shows its operator the name and the owner of the job, and the rank and host name of each worker. The
+    /// owner is the value of ISWITCH_JOB_OWNER or, if that is not set, of USER. A name may contain at most 32 bytes of
+    /// printable UTF-8.
     #[arg(long, value_name = "TEXT", env = "ISWITCH_JOB_NAME")]
     job_name: Option<Label<MAX_JOB_NAME_LEN_BYTES>>,
     /// Name of the job if the user chooses none.
@@ -124,7 +126,7 @@ impl Vectors {
 /// Loopback address with port 0, which binds to any free port.
 pub const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
-/// Time for which a parameter server, or a member of a ring, waits for data from another member. It leaves time for the
+/// Maximum time that a parameter server or a ring member waits for data from another member. It is long enough for the
 /// slowest worker to step its environments.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -148,7 +150,7 @@ impl GroupArgs {
         self.has_switch() || self.server.is_some() || self.members.is_some()
     }
 
-    /// Rejects options that contradict each other.
+    /// Rejects options that conflict with each other.
     pub fn check(&self, workers: usize) -> anyhow::Result<()> {
         let aggregator = self.aggregator(workers);
         let given = [
@@ -187,8 +189,7 @@ impl GroupArgs {
         }
     }
 
-    /// Returns a copy of the options in which `name`, truncated if it is too long, is the name of the job unless the
-    /// user has chosen another one.
+    /// Returns a copy of the options with `name`, truncated if it is too long, as the default name of the job.
     #[must_use]
     pub fn with_default_name(&self, name: &str) -> Self {
         Self { default_name: Label::lossy(name), ..self.clone() }
@@ -246,8 +247,8 @@ impl GroupArgs {
         Ok(())
     }
 
-    /// Joins the aggregator as the worker whose rank is given by `world`. `vectors` describes the vectors to sum. The
-    /// effect of `supervised` is documented at [`Self::switch_options`].
+    /// Joins the aggregator as the worker with the rank in `world`. `vectors` describes the vectors to sum. The effect
+    /// of `supervised` is documented at [`Self::switch_options`].
     pub fn join(
         &self,
         world: World,
@@ -299,21 +300,21 @@ impl GroupArgs {
     }
 }
 
-/// Returns the owner of this process's jobs, as given by the environment variables; empty if they do not name one.
+/// Returns the owner of this process's jobs from the environment variables; empty if they do not name one.
 fn owner() -> Label<MAX_OWNER_LEN_BYTES> {
     let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
     let owner = variable("ISWITCH_JOB_OWNER").or_else(|| variable("USER"));
     Label::lossy(&owner.unwrap_or_default())
 }
 
-/// Resolves `HOST:PORT`, where HOST is an IPv4 address or a name that has an IPv4 address.
+/// Resolves `HOST:PORT`, where HOST is an IPv4 address or a name that resolves to one.
 fn resolve(text: &str) -> Result<SocketAddrV4, String> {
     let found = text.to_socket_addrs().map_err(|error| format!("{error}, expected HOST:PORT"))?;
     let mut found = found.filter_map(|address| match address {
         SocketAddr::V4(address) => Some(address),
         SocketAddr::V6(_) => None,
     });
-    found.next().ok_or_else(|| "the host has no IPv4 address, expected at least one".to_owned())
+    found.next().ok_or_else(|| "the host has no IPv4 address".to_owned())
 }
 
 /// Returns loopback addresses whose ports are free.

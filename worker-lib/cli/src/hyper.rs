@@ -13,13 +13,13 @@ use crate::number;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Hyper-parameters (defaults: the environment's preset; sizes are totals)")]
 pub struct HyperParameters {
-    /// Number of environments of the job, a multiple of the number of workers
+    /// Number of environments in the job, a multiple of the number of workers
     ///
-    /// The default is the smallest multiple of the number of workers that is not below a minimum. The minimum is 16 for
-    /// PPO on the planar Hopper, 8 for A2C (16 if the observations are images), and 4 otherwise.
+    /// The default is a minimum, rounded up to a multiple of the number of workers. The minimum is 16 for PPO on the
+    /// planar Hopper, 8 for A2C (16 if the observations are images), and 4 otherwise.
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = number::whole::<usize>)]
     environments: Option<usize>,
-    /// Value of any hyper-parameter, such as gamma=0.98
+    /// Set any hyper-parameter, such as gamma=0.98
     ///
     /// Use --list-parameters to list the names. This option is repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "resume")]

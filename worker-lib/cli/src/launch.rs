@@ -36,8 +36,8 @@ const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
 /// are set; in that case, this process launches the workers itself.
 ///
 /// # Errors
-/// Fails if a setting is incomplete, is not a number, is out of range, or contradicts another setting. The error names
-/// the setting.
+/// Fails if a setting is incomplete, is not a number, is out of range, or conflicts with another setting. The error
+/// names the setting.
 pub fn world(
     rank: Option<usize>,
     workers: Option<usize>,
@@ -55,13 +55,13 @@ pub fn world(
         };
         if let Some(workers) = workers.filter(|workers| *workers != size) {
             bail!(
-                "--workers {workers} contradicts {workers_name}={size}; omit --workers, or also give --rank"
+                "--workers {workers} conflicts with {workers_name}={size}; omit --workers, or also give --rank"
             );
         }
         let world = in_range(rank, size, rank_name)?;
         match found {
             Some((other, name)) if other != world => {
-                bail!("{rank_name} and {workers_name} contradict {name}; give --rank and --workers");
+                bail!("{rank_name} and {workers_name} conflict with {name}; give --rank and --workers");
             }
             _ => found = Some((world, rank_name)),
         }
@@ -73,8 +73,8 @@ pub fn world(
     Ok(found.map(|(world, _)| world))
 }
 
-/// Returns the rank of this process from the environment variables of a launcher. These variables need not state the
-/// number of processes.
+/// Returns the rank of this process from the environment variables of a launcher. The variable that contains the number
+/// of processes need not be set.
 ///
 /// # Errors
 /// Fails if a variable is not a number.
@@ -117,8 +117,8 @@ pub fn obey_parent(stop: Arc<AtomicBool>) {
 /// Exit code of a worker whose failure would recur if the job were restarted.
 const PERMANENT_FAILURE: u8 = 3;
 
-/// Returns whether a restarted run would fail in the same way: either the code of the environment caused the error, or
-/// the run cannot be tracked.
+/// Returns whether a restarted run would fail in the same way: either the environment's code caused the error, or the
+/// run cannot be tracked.
 pub fn is_permanent(error: &anyhow::Error) -> bool {
     error.is::<TrackingError>()
         || matches!(error.downcast_ref(), Some(TrainError::Env(EnvError::Raised { .. })))
@@ -316,7 +316,7 @@ mod tests {
         let error = |workers, variables: &[(&str, &str)]| world(None, workers, variables).unwrap_err();
         assert_eq!(
             error(Some(4), &[("RANK", "1"), ("WORLD_SIZE", "2")]),
-            "--workers 4 contradicts WORLD_SIZE=2; omit --workers, or also give --rank"
+            "--workers 4 conflicts with WORLD_SIZE=2; omit --workers, or also give --rank"
         );
         assert_eq!(
             error(None, &[("RANK", "2"), ("WORLD_SIZE", "2")]),
@@ -325,7 +325,7 @@ mod tests {
         let both = [("RANK", "1"), ("WORLD_SIZE", "2"), ("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2")];
         assert_eq!(
             error(None, &both),
-            "SLURM_PROCID and SLURM_NTASKS contradict RANK; give --rank and --workers"
+            "SLURM_PROCID and SLURM_NTASKS conflict with RANK; give --rank and --workers"
         );
     }
 }

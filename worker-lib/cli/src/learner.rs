@@ -42,7 +42,7 @@ pub fn start(
 /// Checks that a count can be divided equally among the workers. Must be called before any worker is started.
 pub fn check_shares(name: &str, count: usize, workers: usize) -> anyhow::Result<()> {
     if !count.is_multiple_of(workers) {
-        bail!("{name} is {count}, expected a multiple of the {workers} workers");
+        bail!("{name} is {count}, expected a multiple of the number of workers ({workers})");
     }
     Ok(())
 }
@@ -54,7 +54,7 @@ pub struct Aggregation {
     aggregator: &'static str,
     seconds: f64,
     replicas_identical: bool,
-    /// Number of rounds that this worker has completed. The counters below also concern only this worker.
+    /// Number of rounds that this worker has completed. The counters below also apply only to this worker.
     sums: u64,
     segments: u64,
     retransmitted: u64,
@@ -97,11 +97,11 @@ impl Aggregation {
     }
 }
 
-/// Checks that no two policies of a comparison have the same name.
+/// Checks that no two policies in a comparison have the same name.
 pub fn check_names(names: &[String]) -> anyhow::Result<()> {
     match repeated(names) {
         None => Ok(()),
-        Some(name) => bail!("two policies are called {name}, expected a different name for each"),
+        Some(name) => bail!("two policies are named {name}; give each policy a different name"),
     }
 }
 

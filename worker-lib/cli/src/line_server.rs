@@ -16,11 +16,12 @@ use crate::signals;
 
 /// Interval between checks of the stop flag.
 const POLL: Duration = Duration::from_millis(50);
-/// Default maximum number of concurrent connections. Each connection has a thread and state of its own.
+/// Default maximum number of concurrent connections. Each connection has its own thread and state.
 const CONNECTIONS_DEFAULT: u64 = 64;
-/// Greatest value of `--connections-max`.
+/// Maximum value of `--connections-max`.
 const CONNECTIONS_MAX: u64 = 4096;
-/// Time for which a refused connection stays open, so that a client that writes its request first can read the error.
+/// Time that a refused connection stays open, so that a client that begins by writing a request can still read the
+/// error.
 const REFUSED_FOR: Duration = Duration::from_secs(1);
 /// Maximum number of refused connections that stay open.
 const REFUSED_MAX: usize = 64;
@@ -30,16 +31,16 @@ const REFUSED_MAX: usize = 64;
 pub struct Limits {
     /// Maximum number of concurrent connections to --socket
     ///
-    /// A further client receives one line with an error, and is disconnected.
+    /// Any further client is sent a one-line error and disconnected.
     #[arg(
         long, value_name = "COUNT", requires = "socket", default_value_t = CONNECTIONS_DEFAULT,
         value_parser = clap::value_parser!(u64).range(1..=CONNECTIONS_MAX)
     )]
     connections_max: u64,
-    /// Time after which a connection without requests is closed, in seconds
+    /// Time after which an idle connection is closed, in seconds
     ///
-    /// The client receives one line with an error. By default, connections may be idle forever, because closing a
-    /// connection discards the state that belongs to it.
+    /// The client is sent a one-line error. By default, connections may stay idle indefinitely, because closing a
+    /// connection discards its state.
     #[arg(
         long, value_name = "SECONDS", requires = "socket",
         value_parser = clap::value_parser!(u64).range(1..=u64::from(u32::MAX))
@@ -74,8 +75,8 @@ pub trait Service: Send + Sync + 'static {
 /// output.
 ///
 /// # Errors
-/// Fails if the socket cannot be created, if a connection cannot be accepted, or if the service does not accept the
-/// single client or one of its lines cannot be read or answered.
+/// Fails if the socket cannot be created or a connection cannot be accepted. Without a socket, fails if the service
+/// does not accept the client, or if one of its lines cannot be read or answered.
 pub fn serve(socket: Option<&Path>, limits: Limits, name: &str, service: impl Service) -> anyhow::Result<()> {
     match socket {
         Some(socket) => serve_socket(socket, limits, name, service),
@@ -106,7 +107,7 @@ fn serve_standard_input(name: &str, service: &impl Service) -> anyhow::Result<()
 /// Listens on a socket path. Replaces a stale socket file, on which no process listens.
 fn listen(path: &Path) -> anyhow::Result<UnixListener> {
     if UnixStream::connect(path).is_ok() {
-        bail!("--socket {}: another process listens there; choose another path", path.display());
+        bail!("--socket {}: another process is already listening there; choose another path", path.display());
     }
     let is_socket = std::fs::symlink_metadata(path)
         .is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()));
@@ -145,10 +146,10 @@ fn accept(
     Ok(())
 }
 
-/// Tells a client that the maximum number of connections is reached. Does not wait for the client.
+/// Informs a client that the maximum number of connections has been reached. Does not wait for the client.
 fn refuse(mut stream: &UnixStream, limit: u64) {
     let error = format!(
-        "the number of connections is {limit}, the maximum of this service (--connections-max); close a connection \
+        "the service has reached its maximum number of connections, {limit} (--connections-max); close a connection \
          and connect again"
     );
     let _ = stream.set_nonblocking(true).and_then(|()| stream.write_all(error_line(&error).as_bytes()));
@@ -163,7 +164,7 @@ fn start(
     open: Arc<()>,
 ) -> anyhow::Result<()> {
     stream.set_nonblocking(false)?;
-    // A client that does not read its answers is idle as well.
+    // A client that does not read its answers also counts as idle.
     stream.set_read_timeout(limits.idle())?;
     stream.set_write_timeout(limits.idle())?;
     let service = Arc::clone(service);
@@ -177,11 +178,11 @@ fn start(
     Ok(())
 }
 
-/// Reports the error that ended a connection: to the client if it was idle, and otherwise to the operator.
+/// Reports the error that ended a connection to the client if it was idle, and otherwise to the operator.
 fn report_end(mut stream: &UnixStream, limits: Limits, error: &anyhow::Error) {
     let is_idle = |it: &std::io::Error| matches!(it.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
     if let Some(seconds) = limits.idle_timeout.filter(|_| error.downcast_ref().is_some_and(is_idle)) {
-        let error = format!("there was no request for {seconds} seconds, the limit of --idle-timeout");
+        let error = format!("there was no request for {seconds} seconds, the limit set with --idle-timeout");
         let _ = stream.write_all(error_line(&error).as_bytes());
     } else {
         eprintln!("iswitch: a connection failed: {}", iswitch_manual::describe(error.as_ref()));
@@ -291,7 +292,7 @@ mod tests {
             assert_eq!((first.ask("a"), second.ask("b")), ("1 a".to_owned(), "1 b".to_owned()));
             let mut third = Client::new(path);
             let error = third.ask("c");
-            assert!(error.contains("connections is 2") && error.contains("(--connections-max)"), "{error}");
+            assert!(error.contains("number of connections, 2 (--connections-max)"), "{error}");
             assert_eq!(third.read(), "", "the connection is closed");
             assert_eq!(first.ask("d"), "2 d", "the others are not affected");
             drop(second);

@@ -35,8 +35,7 @@ struct Cli {
 enum Command {
     /// Train an agent with one or more workers
     ///
-    /// With --config FILE or --resume, the algorithm may be omitted. It is then taken from the file or from the resumed
-    /// run.
+    /// With --config FILE or --resume, the algorithm may be omitted; it then comes from the file or the resumed run.
     #[command(subcommand)]
     Train(Algorithm<Train>),
     /// Run a trained agent and report its returns
@@ -94,7 +93,8 @@ struct Forwarded {
 }
 
 impl Forwarded {
-    /// Replaces this process with `program`. The arguments of the program are `first`, followed by those of the user.
+    /// Replaces this process with `program`. The arguments of the program are `first`, followed by the user's
+    /// arguments.
     ///
     /// # Errors
     /// See [`subcommand::replace`].

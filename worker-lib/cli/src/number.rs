@@ -8,7 +8,7 @@ const EXACT_END: f64 = 9_007_199_254_740_992.0;
 /// Parses a whole number such as 1000000, 1_000_000 or 1e6.
 ///
 /// # Errors
-/// Returns an error that states what was expected.
+/// Returns an error that describes the expected forms.
 pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     let expected = || "expected a whole number such as 1000000, 1_000_000 or 1e6".to_owned();
     let number = parse(text).and_then(|number| number.as_u64()).ok_or_else(expected)?;

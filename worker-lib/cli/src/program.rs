@@ -11,12 +11,12 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::{launch, signals};
 
-/// Parses the arguments and calls `run`. If this fails, prints the error on one line and returns the exit status of the
-/// error. If a signal has requested that `run` stop, the process then terminates itself with the same signal.
+/// Parses the arguments and calls `run`. On failure, prints the error on one line and returns the corresponding exit
+/// status. If a signal has requested that `run` stop, the process then terminates itself with the same signal.
 ///
-/// If the manual of the program is requested, for example by a packager ([`iswitch_manual::write_if_asked`]), writes
-/// the manual instead. The environment variable `ISWITCH_LOG` selects what is logged to standard error: a level, or
-/// pairs such as `iswitch=debug` (default: `warn`).
+/// If the program's manual is requested, for example by a packager, writes the manual instead
+/// ([`iswitch_manual::write_if_asked`]). The environment variable `ISWITCH_LOG` selects what is logged to standard
+/// error: a level, or pairs such as `iswitch=debug` (default: `warn`).
 pub fn main<C: Parser>(run: impl FnOnce(C) -> anyhow::Result<ExitCode>) -> ExitCode {
     main_with(|| Ok(std::env::args_os().collect()), run)
 }

@@ -31,7 +31,7 @@ const ERROR_FILE: &str = "error.txt";
 /// Arguments shared by all training commands.
 #[derive(Args)]
 pub struct RunArgs {
-    /// Number of workers of the job
+    /// Number of workers in the job
     ///
     /// The default is 4 for `iswitch train` and `iswitch sweep train`, and 1 for all other commands. Batches are
     /// divided among the workers, so the number of workers does not change what is learned. If none of --switch,
@@ -39,8 +39,8 @@ pub struct RunArgs {
     /// that sums their gradients.
     #[arg(long, value_name = "N", overrides_with = "workers", value_parser = worker_count())]
     workers: Option<u16>,
-    /// Number of workers in the configuration file. It is used if the number is given neither by `--workers` nor by a
-    /// launcher.
+    /// Number of workers in the configuration file. It is used if neither `--workers` nor a launcher specifies the
+    /// number.
     #[arg(skip)]
     pub(crate) configured_workers: Option<u16>,
     /// Rank of this worker, starting at 0
@@ -54,7 +54,7 @@ pub struct RunArgs {
     ///
     /// The default is a directory under `runs` that is named after the run; a number is appended if that directory
     /// already holds a run. To use --resume with workers on several machines, put the directory on a file system that
-    /// all of them share.
+    /// they all share.
     #[arg(long, value_name = "DIR", overrides_with = "out")]
     pub out: Option<PathBuf>,
     /// Resume from the checkpoint in the run directory, with its hyper-parameters
@@ -114,8 +114,8 @@ impl Role {
 }
 
 impl RunArgs {
-    /// Determines the role of this process. The number of workers is `default_workers` if it is given neither by
-    /// `--workers` nor by a launcher.
+    /// Determines the role of this process. The number of workers is `default_workers` if neither `--workers` nor a
+    /// launcher specifies it.
     pub fn role(&self, group: &GroupArgs, default_workers: u16) -> anyhow::Result<Role> {
         let lookup = |name: &str| std::env::var(name).ok();
         let rank = self.rank.map(usize::from);
@@ -178,8 +178,8 @@ impl RunArgs {
         make_directory(out)
     }
 
-    /// Returns the number of workers of the job. It is the value of `--workers`, or otherwise that in the configuration
-    /// file, or otherwise `default`.
+    /// Returns the number of workers in the job: the value of `--workers` if given, otherwise the value in the
+    /// configuration file if present, and otherwise `default`.
     pub fn workers_or(&self, default: u16) -> u16 {
         self.workers.or(self.configured_workers).unwrap_or(default)
     }
@@ -222,7 +222,7 @@ impl RunArgs {
     }
 
     /// Returns the error of a worker. If another worker of the job has already reported an error, returns only the exit
-    /// code. An error in the code of an environment usually occurs in all workers, and should be reported only once.
+    /// code. An error in an environment's code usually occurs in all workers, and should be reported only once.
     pub fn report_once(&self, out: &Path, error: anyhow::Error) -> anyhow::Result<ExitCode> {
         let report = || {
             File::create_new(out.join(ERROR_FILE))?

@@ -18,7 +18,7 @@ static RECEIVED: AtomicI32 = AtomicI32::new(0);
 /// Whether a stop requested by a signal counts as success. If it does, the exit status does not depend on the signal.
 static ENDS_WELL: AtomicBool = AtomicBool::new(false);
 
-/// Handles SIGINT and SIGTERM in a thread. The first signal sets the flag `stop`. A further signal, if it arrives more
+/// Handles SIGINT and SIGTERM in a thread. The first signal sets the `stop` flag. A further signal, if it arrives more
 /// than `SECOND_SIGNAL_AFTER` later, terminates the process immediately.
 ///
 /// # Errors

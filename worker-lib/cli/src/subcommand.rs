@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
 
-/// Returns the path of `program`: in the directory of this program, or otherwise in `PATH`.
+/// Returns the path of `program`, which is searched for first in this program's directory and then in `PATH`.
 ///
 /// # Errors
 /// Fails if the program is in neither.

@@ -10,8 +10,8 @@ use iswitch::{JoinOptions, Key, key_file};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::{Config, Keys};
 
-/// Maximum time for which a worker waits for the other workers that its parent process has started at the same time.
-/// After this time, the worker fails.
+/// Maximum time that a worker waits for the other workers, which its parent process starts at the same time. After this
+/// time, the worker fails.
 pub const SIBLINGS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Authentication options of a worker. Without a key, packets are not authenticated.
@@ -24,8 +24,8 @@ pub struct KeyArgs {
     key_file: Option<PathBuf>,
     /// Authenticate data packets in addition to control packets
     ///
-    /// Each data packet then carries a tag that is computed from the key. Use this option either on all workers of the
-    /// job or on none of them.
+    /// Each data packet then carries a tag that is computed from the key. Use this option on all workers of the job or
+    /// on none.
     #[arg(long, requires = "key_file")]
     tag_data: bool,
 }

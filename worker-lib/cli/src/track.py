@@ -1,16 +1,16 @@
-"""Child process that passes the values of a run on to Weights & Biases. Each line of its standard input is JSON."""
+"""Child process that forwards the values of a run to Weights & Biases. Each line of its standard input is JSON."""
 
 import json
 import os
 import signal
 import sys
 
-# File of the run directory with the id of the run, which a resumed run continues.
+# File in the run directory that contains the Weights & Biases id of the run, under which a resumed run continues.
 ID_FILE = "wandb-run-id.txt"
 
 
 def begin(wandb, request):
-    """Begins a run, or continues the one of the run directory, and returns it."""
+    """Begins a run, or continues the run whose id is stored in the run directory, and returns it."""
     path = os.path.join(request["dir"], ID_FILE)
     if request["continues"] and os.path.exists(path):
         with open(path, encoding="utf-8") as file:
@@ -25,7 +25,7 @@ def begin(wandb, request):
 
 
 def main():
-    # Ctrl-C reaches the whole process group; this process ends when the other one closes the pipe.
+    # Ctrl-C reaches the whole process group; this process exits when the parent process closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     # Output printed by wandb must not mix with the answer.

@@ -87,10 +87,10 @@ enum Answer {
 
 impl Tracker {
     /// Begins to track a run that has the given settings and the run directory `out`. If `continues` is set, Weights &
-    /// Biases treats the run as a continuation of the run that was tracked before.
+    /// Biases treats the run as a continuation of the previously tracked one.
     ///
     /// # Errors
-    /// Fails with a [`TrackingError`] if Python cannot be started, lacks the package, or cannot start to track the run.
+    /// Fails with a [`TrackingError`] if Python cannot be started, lacks the package, or cannot start tracking the run.
     pub fn begin(tracking: &Tracking, out: &Path, settings: &Value, continues: bool) -> anyhow::Result<Self> {
         let out = std::path::absolute(out).context("cannot determine the path of the run directory")?;
         let name = out.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -128,7 +128,7 @@ impl Tracker {
             }
             Ok(Answer::Error(reason)) => Err(TrackingError(reason).into()),
             Err(_) => Err(TrackingError(format!(
-                "{} ended before it started to track the run; see its error message above",
+                "{} exited before it started tracking the run; see its error message above",
                 python.display()
             ))
             .into()),
@@ -159,7 +159,7 @@ impl Tracker {
 
 impl Drop for Tracker {
     fn drop(&mut self) {
-        // At the end of its input, the process uploads the remaining data and ends.
+        // At the end of its input, the process uploads the remaining data and exits.
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }

@@ -82,10 +82,10 @@ struct TaskArgs {
     env: Option<String>,
     /// Number of threads that step the environments of a worker [default: 1]
     ///
-    /// Gymnasium environments are stepped by this number of Python processes instead, and EnvPool environments by this
-    /// number of threads in one process. The result of the run does not depend on the number. More threads can help if
-    /// the worker has an idle core for each of them and spends much of its time stepping environments, as with ppo and
-    /// a2c on Hopper-v5, HalfCheetah-v5 and slow Gymnasium environments. Threads beyond the number of the worker's
+    /// For Gymnasium environments, this is the number of Python processes instead; for EnvPool environments, it is the
+    /// number of threads in a single process. The result of the run does not depend on this number. More threads can
+    /// help if the worker has an idle core for each of them and spends much of its time stepping environments, as with
+    /// ppo and a2c on Hopper-v5, HalfCheetah-v5 and slow Gymnasium environments. Threads in excess of the worker's
     /// environments have no effect.
     #[arg(long, value_name = "N", value_parser = env_threads())]
     env_threads: Option<u16>,
@@ -109,7 +109,7 @@ struct TaskArgs {
     checkpoint_every: Option<u64>,
 }
 
-/// Default number of workers of a job. It is used if the number is given neither by `--workers` nor by a launcher.
+/// Default number of workers of a job. It is used if neither `--workers` nor a launcher specifies the number.
 pub const DEFAULT_WORKERS: u16 = 4;
 const DEFAULT_SEED: u64 = 1;
 
@@ -118,7 +118,7 @@ pub fn default_name<A: Algorithm>(env: &str) -> String {
     format!("{}-{env}", A::NAME)
 }
 
-/// Returns the parser of a number of threads or processes for environments, which must be at least 1.
+/// Returns the parser for the number of environment threads or processes, which must be at least 1.
 pub fn env_threads() -> clap::builder::RangedI64ValueParser<u16> {
     clap::value_parser!(u16).range(1..)
 }
@@ -244,7 +244,7 @@ impl<H: OwnParameters> TrainArgs<H> {
     }
 
     /// Returns the options that the parent process adds to those of its workers. They name the configuration file that
-    /// the parent has written, because the user may change the original file before the workers are restarted.
+    /// the parent has written, because the user may change the original file before a restart.
     fn further(&self, out: &Path) -> Vec<OsString> {
         let written = self.file.as_ref().map(|_| ["--config".into(), out.join(CONFIG_FILE).into()]);
         written.into_iter().flatten().collect()
@@ -428,7 +428,7 @@ impl<H: OwnParameters> TrainArgs<H> {
             let missing = checkpoint::resume(trainer.as_mut(), &out)?;
             if !missing.is_empty() {
                 eprintln!(
-                    "iswitch: the checkpoint lacks environments {missing:?} of a lost worker; they are reset"
+                    "iswitch: the checkpoint lacks environments {missing:?} of a lost worker; they were reset"
                 );
             }
         }

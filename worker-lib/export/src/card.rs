@@ -23,10 +23,10 @@ pub(crate) fn file(policy: &ExportedPolicy, evaluation: &Evaluation, seed: u64) 
     write!(
         card,
         "\n# {algorithm} for {env}\n\n\
-         This {algorithm} policy was trained for {steps} steps of the environment `{env}` with \
+         This {algorithm} policy was trained for {steps} steps in the environment `{env}` with \
          [iSwitch]({repository}) {VERSION}.\n\n\
          Its mean return is {mean_return:.2} +/- {std_return:.2} (mean and standard deviation over {episodes} \
-         episodes). `iswitch eval --episodes {episodes} --seed {seed}` measured it with the deterministic policy.\n\n",
+         episodes of the deterministic policy, as in `iswitch eval --episodes {episodes} --seed {seed}`).\n\n",
         env = policy.env,
         steps = policy.steps,
         repository = env!("CARGO_PKG_REPOSITORY"),
@@ -35,7 +35,7 @@ pub(crate) fn file(policy: &ExportedPolicy, evaluation: &Evaluation, seed: u64) 
     write!(
         card,
         "## Training\n\n```sh\niswitch train {} --env {}\n```\n\n\
-         The hyper-parameters, which `--set NAME=VALUE` sets:\n\n\
+         Hyper-parameters (set with `--set NAME=VALUE`):\n\n\
          ```json\n{}\n```\n",
         policy.algorithm,
         policy.env,
@@ -114,8 +114,8 @@ fn usage(policy: &ExportedPolicy) -> String {
             "actions = policy.act(observations)\n",
         ),
         Some(memory) => (
-            " The policy is recurrent: it takes the state that it returned for the preceding observation, and zeros at \
-             the start of an episode.",
+            " The policy is recurrent: its input includes the state that it returned for the preceding observation, \
+             or zeros at the start of an episode.",
             recurrent_onnx(memory),
             "state = None\nactions, state = policy.step(observations, state)\n",
         ),

@@ -57,7 +57,7 @@ enum Steps {
     },
 }
 
-/// Recurrent layer before the other layers. Its parameters are absent in a description that does not include numbers.
+/// Recurrent layer before the other layers. Its parameters are absent from a description that does not include numbers.
 #[derive(Serialize)]
 struct Memory {
     r#type: &'static str,
@@ -79,7 +79,7 @@ impl Memory {
     }
 }
 
-/// Parameters of a layer. They are absent in a description that does not include numbers.
+/// Parameters of a layer. They are absent from a description that does not include numbers.
 #[derive(Serialize)]
 struct Parameters {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -23,7 +23,7 @@ const TEST_ROWS: u32 = 1000;
 pub(crate) struct Export {
     /// Run directory, as given to `iswitch train --out`
     run: PathBuf,
-    /// File to write; with the format hub, directory to write
+    /// Output file or, with the format hub, output directory
     #[arg(long, short, value_name = "PATH")]
     out: PathBuf,
     /// Format of the file [default: derived from the file's extension]
@@ -31,7 +31,7 @@ pub(crate) struct Export {
     format: Option<Format>,
     /// Number of evaluation episodes for the model card [default: 10]
     ///
-    /// This option applies only to the format hub, whose model card states the mean and the standard deviation of the
+    /// This option applies only to the format hub, whose model card contains the mean and the standard deviation of the
     /// returns.
     #[arg(long, value_name = "N")]
     episodes: Option<NonZero<u32>>,
@@ -126,7 +126,7 @@ impl Export {
         };
         if format != Format::Hub && self.episodes.is_some() {
             bail!(
-                "--episodes applies only to --format hub, whose model card states the returns of the episodes"
+                "--episodes applies only to --format hub, whose model card contains the returns of the episodes"
             );
         }
         if format != Format::Hub && self.seed.is_some() && self.test_data.is_none() {

@@ -47,7 +47,7 @@ impl Files {
             );
         }
         if path.exists() && !self.replaces {
-            bail!("{} exists; replace it with --force, or choose another path", path.display());
+            bail!("{} already exists; replace it with --force, or choose another path", path.display());
         }
         self.reserved.push(path);
         Ok(())

@@ -30,7 +30,7 @@ pub(crate) struct ExportedPolicy {
 
 /// Conversion of the network's outputs to an action in the environment's units.
 pub(crate) enum ActionTransform {
-    /// The index of the largest output, plus `start`. If several outputs are equally large, the first of them counts.
+    /// The index of the largest output, plus `start`. In case of a tie, the first of the largest outputs counts.
     Discrete {
         /// Number of choices.
         n: usize,
@@ -73,7 +73,7 @@ impl ActionTransform {
 }
 
 impl ExportedPolicy {
-    /// Collects the policy of a run and its properties.
+    /// Collects the policy of a run and the policy's properties.
     ///
     /// # Errors
     /// Fails if a parameter is not a finite number, or if the hyper-parameters cannot be represented as JSON.
@@ -91,7 +91,7 @@ impl ExportedPolicy {
             env: trained.env.clone(),
             steps: trained.steps,
             mean_return: trained.mean_return,
-            hyper_parameters: serde_json::from_str(&trained.config).context("hyper-parameters of the run")?,
+            hyper_parameters: serde_json::from_str(&trained.config).context("invalid hyper-parameters")?,
             observation_shape,
             graph,
             action: ActionTransform::of(env.action_space()),
@@ -142,7 +142,7 @@ impl ExportedPolicy {
         for (name, _, values) in self.graph.memory.iter().flat_map(GraphMemory::tensors) {
             if let Some(number) = values.iter().find(|number| !number.is_finite()) {
                 bail!(
-                    "memory, {name}: a parameter is {number}, expected a finite number; the training has diverged"
+                    "memory, {name}: a parameter is {number}, expected a finite number; training has diverged"
                 );
             }
         }
@@ -151,7 +151,7 @@ impl ExportedPolicy {
                 let numbers = layer.weight.iter().chain(&layer.bias);
                 if let Some(number) = numbers.copied().find(|number| !number.is_finite()) {
                     bail!(
-                        "{name}, layer {i}: a parameter is {number}, expected a finite number; the training has \
+                        "{name}, layer {i}: a parameter is {number}, expected a finite number; training has \
                          diverged"
                     );
                 }
@@ -161,7 +161,7 @@ impl ExportedPolicy {
             && let Some(number) = mean.iter().chain(std).find(|number| !number.is_finite())
         {
             bail!(
-                "a statistic of the observations is {number}, expected a finite number; the training has diverged"
+                "a statistic of the observations is {number}, expected a finite number; training has diverged"
             );
         }
         Ok(())

@@ -14,7 +14,7 @@ use crate::tensors::{NamedTensor, Values, to_bytes};
 /// Standard deviation of the added noise, as a multiple of that of the observations.
 const NOISE: f64 = 3.0;
 
-/// Returns a safetensors file with `rows` observations and actions. The start states are determined by `seed`.
+/// Returns a safetensors file with `rows` observations and actions. The start states are derived from `seed`.
 ///
 /// # Errors
 /// Fails if the environment fails.
@@ -80,7 +80,7 @@ pub(crate) fn file(
     to_bytes(&tensors, &exported.facts())
 }
 
-/// Adds noise to the second half of the observations, so that these differ from the observations in training.
+/// Adds noise to the second half of the observations, so that they differ from those seen in training.
 fn add_noise(observations: &mut [f32], spec: &EnvSpec, seed: u64) {
     let dim = spec.observation_dim;
     let rows = observations.len() / dim;
@@ -105,9 +105,9 @@ struct Recorder {
     /// Maximum number of floats to record.
     limit: usize,
     seen: Vec<f32>,
-    /// For each recorded observation, whether an episode begins with it.
+    /// For each recorded observation, whether it begins an episode.
     starts: Vec<bool>,
-    /// Whether an episode begins with the next observation.
+    /// Whether the next observation begins an episode.
     begins: bool,
 }
 

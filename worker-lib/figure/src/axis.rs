@@ -119,8 +119,8 @@ fn round_numbers(range: &Range<f64>, is_logarithmic: bool, most: usize) -> Vec<f
     numbers.into_iter().map(|number| if number.abs() < least { 0.0 } else { number }).collect()
 }
 
-/// Returns ticks at 1, 2, 5, 10 and so on. If these would be too many, returns ticks at 1, 3, 10, 30 and so on, or only
-/// at powers of ten.
+/// Returns ticks at 1, 2, 5, 10 and so on. If that would be too many, returns ticks at 1, 3, 10, 30 and so on, or
+/// only at powers of ten.
 fn powers(range: &Range<f64>) -> Vec<f64> {
     let digits: &[f64] = match range.end / range.start {
         ..1e2 => &[1.0, 2.0, 5.0],

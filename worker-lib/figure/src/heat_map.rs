@@ -22,7 +22,7 @@ const MOST_SIDE_PX: i32 = 220;
 /// Height of a line of text above the matrices, in pixels.
 const TEXT_PX: i32 = LABEL_PX + 9;
 
-/// Matrix with its caption.
+/// A matrix and its caption.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     /// Caption above the matrix.

@@ -3,7 +3,7 @@
 
 use plotters::style::RGBColor;
 
-/// Colour on a light page, and its replacement on a dark page.
+/// A colour on a light page, and its replacement on a dark page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paint {
     pub(crate) light: RGBColor,

@@ -14,7 +14,7 @@ pub enum LabError {
         package: &'static str,
     },
     /// This process is not permitted to create namespaces.
-    #[error("this user may not create namespaces ({reason}); {remedy}")]
+    #[error("this user is not permitted to create namespaces ({reason}); {remedy}")]
     Namespaces {
         /// Reason reported by the kernel, or by the program that called the kernel.
         reason: String,

@@ -1,9 +1,9 @@
-//! Isolation of a process and its descendants in namespaces. Ordinary users can use it.
+//! Isolation of a process and its descendants in namespaces, without root privileges.
 //!
 //! ```text
 //! caller
 //! `- unshare    new user (unless root), mount, network, IPC and PID namespaces
-//!    `- program    process 1 in them: calls prepare(), then makes networks by `ip netns`
+//!    `- program    process 1 in them: calls prepare(), then creates networks with `ip netns`
 //! ```
 //!
 //! Inside the namespaces, the user keeps their user id. They have all capabilities over the resources that the

@@ -1,9 +1,9 @@
 //! Measures the steps per second of environments with random actions: for one environment, for 16 environments in one
 //! thread, and for 16 environments in two threads. Gymnasium environments use Python processes instead of threads. The
-//! column `CPU time` contains the number of steps of 16 environments in one thread, divided by the CPU time of this
-//! process. This number depends less than the others on other programs that run on the machine, but it does not include
-//! the CPU time of the Python processes. Without an id, measures all built-in environments. `cargo run --release -p
-//! iswitch-learn --example environment_speed -- [ID...]`
+//! `CPU time` column contains the number of steps of 16 environments in one thread, divided by the CPU time of this
+//! process. Other programs on the machine affect this column less than the others, but it does not include the CPU time
+//! of the Python processes. Without an id, measures all built-in environments. `cargo run --release -p iswitch-learn
+//! --example environment_speed -- [ID...]`
 
 use std::time::{Duration, Instant};
 

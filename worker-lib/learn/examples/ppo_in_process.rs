@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         config.seed = seed.parse()?;
     }
 
-    // The vectors of the job have one float for each parameter. To train together with other workers through a switch,
+    // The job's vectors have one float for each parameter. To train together with other workers through a switch,
     // replace the loopback with the aggregator of a switch, and set this worker's rank and the number of workers below.
     let parameters = config.networks(env::make(&id)?.spec()).parameter_count();
     let aggregator = Box::new(Loopback::alone(parameters));

@@ -29,7 +29,7 @@ impl Group {
         let World { size: workers, .. } = world;
         if !environments.is_multiple_of(workers) {
             return refuse(format!(
-                "environments is {environments}, expected a multiple of the {workers} workers"
+                "environments is {environments}, expected a multiple of the number of workers ({workers})"
             ));
         }
         let limbs = Limbs::new(aggregator.element_types(), workers)?;
@@ -78,7 +78,7 @@ impl Group {
     }
 
     /// Replaces a gradient with its sum over all workers. If some workers did not contribute, scales the sum in
-    /// proportion, which estimates the sum over all workers.
+    /// proportion, as an estimate of the sum over all workers.
     pub fn sum_gradient(&mut self, gradient: &mut [f32]) -> Result<(), TrainError> {
         self.vector.fill(0.0);
         self.vector[..gradient.len()].copy_from_slice(gradient);
@@ -93,7 +93,7 @@ impl Group {
         all_gather_u64(self.aggregator.as_mut(), self.world.rank, self.world.size, numbers)
     }
 
-    /// Checks that the digests of settings and state, `own`, are the same on all workers.
+    /// Checks that the digests of settings and state are the same on all workers; `own` contains those of this worker.
     pub fn agree(&mut self, own: [u64; 2]) -> Result<(), TrainError> {
         let all = self.gather(&own)?;
         // The entry of a lost worker is 0.

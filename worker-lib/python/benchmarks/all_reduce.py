@@ -37,9 +37,9 @@ WARM_UP = 5
 
 
 class Collective:
-    """Collective that a rank performs again and again with a vector of `floats` floats for each rank.
+    """Collective that a rank performs repeatedly with a vector of `floats` floats for each rank.
 
-    If the collective has a root, each rank is the root in turn. All sums are exact, also in 16 bits.
+    If the collective has a root, each rank is the root in turn. All sums are exact, even in 16 bits.
     """
 
     def __init__(self, name: str, group: dist.ProcessGroup, rank: int, floats: int, dtype: torch.dtype) -> None:
@@ -94,7 +94,7 @@ def turn(collective: Collective, rounds: int) -> tuple[float, float]:
     cpu = (time.process_time() - cpu) / rounds
     if not collective.is_correct():
         sys.exit("a result differs from the expected one")
-    # A root may return before the others have its data, so the times of all roots belong together.
+    # A root may return before the others have its data, so the times of all roots are averaged.
     together = RANKS if collective.has_root else 1
     firsts = range(WARM_UP, len(times) - together + 1, together)
     means = [statistics.mean(times[first : first + together]) for first in firsts]
@@ -211,7 +211,7 @@ def main() -> None:
     parser.add_argument("--dtype", choices=DTYPES, default="float32", help="type of the vectors")
     parser.add_argument("--gloo-dtype", choices=DTYPES, help="type of the vectors for Gloo [default: that of --dtype]")
     parser.add_argument("--port", choices=("raw", "udp"), default="raw", help="kind of the switch's ports")
-    parser.add_argument("--turns", type=int, default=7, help="number of turns of each backend")
+    parser.add_argument("--turns", type=int, default=7, help="number of turns per backend")
     parser.add_argument("--rounds", type=int, default=50, help="number of rounds in a turn")
     parser.add_argument("--rate", help="rate of each link in both directions, such as 1gbit")
     parser.add_argument("--floats", type=int, nargs="+", default=SIZES, help="lengths of the vector of one rank")

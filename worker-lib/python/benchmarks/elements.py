@@ -2,11 +2,12 @@
 
     python benchmarks/elements.py [--seeds 10] [--first-seed 1] [--ranks 2]
 
-The ranks of a training start a private switch. Two trainings run with each element type and each seed, on loopback:
+Two training runs, described below, are repeated with each element type and each seed, on loopback. The ranks of a run
+start a private switch.
 
-- a character model (a transformer of two layers) of the text of this repository's documentation, through
-  DistributedDataParallel over the switch: the mean loss of the last 20 steps, in nats per character;
-- `examples/ppo.py` on CartPole: the mean return of the last 20 episodes of rank 0.
+- A character model (a two-layer transformer) is trained on this repository's documentation, through
+  DistributedDataParallel over the switch. The outcome is the mean loss of the last 20 steps, in nats per character.
+- `examples/ppo.py` runs on CartPole. The outcome is the mean return of the last 20 episodes of rank 0.
 
 The table gives the mean over the seeds with its 95 % bootstrap interval, and the lowest and highest outcome.
 """
@@ -80,7 +81,7 @@ def train_characters(seed: int) -> None:
 
 
 def outcome(options: argparse.Namespace, command: list[str], element: str) -> float:
-    """Runs all ranks of one training and a switch of their own; returns the last number that rank 0 prints."""
+    """Runs all ranks of one training run with a separate switch; returns the last number that rank 0 prints."""
     ranks = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={options.ranks}"]
     variables = {"ISWITCH_SWITCH": "auto", "ISWITCH_WIRE": element, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
@@ -103,7 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10, help="number of seeds")
     parser.add_argument("--first-seed", type=int, default=1, help="first seed; the others follow it")
-    parser.add_argument("--ranks", type=int, default=2, help="number of ranks of each training")
+    parser.add_argument("--ranks", type=int, default=2, help="number of ranks in each training run")
     parser.add_argument("--ppo-steps", type=int, default=100_000, help="environment steps of PPO, over all ranks")
     parser.add_argument("--rank-of-seed", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -3,8 +3,8 @@
     torchrun --nproc-per-node 2 benchmarks/gpu.py [--layers 8] [--width 1024] [--turns 5] [--steps 20]
 
 ISWITCH_SWITCH names the switch. All ranks share the GPUs of the machine. The backends take turns in alternating order;
-"one bucket" is the switch with a single bucket for all gradients, whose copies cannot overlap the network. The time of a
-turn is the median of its steps on rank 0.
+"one bucket" is the switch with a single bucket for all gradients, so copies cannot overlap with network transfers. The
+time of a turn is the median of its steps on rank 0.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=8, help="number of square layers")
     parser.add_argument("--width", type=int, default=1024, help="rows and columns of a layer")
     parser.add_argument("--batch", type=int, default=256, help="rows of a batch")
-    parser.add_argument("--turns", type=int, default=5, help="number of turns of each variant")
+    parser.add_argument("--turns", type=int, default=5, help="number of turns per variant")
     parser.add_argument("--steps", type=int, default=20, help="number of steps in a turn")
     options = parser.parse_args()
     dist.init_process_group("gloo")

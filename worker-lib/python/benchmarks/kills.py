@@ -8,9 +8,9 @@ start of the training and --latest seconds later.
 In mode `group`, the ranks train with DistributedDataParallel over the backend `iswitch`. Every remaining rank must end
 within the limit, with an error that names what was lost.
 
-In mode `elastic`, the ranks are replicas of torchft. The killed processes are started again. The remaining replicas must
-train on, all replicas must be together again within the limit, every mean must be the mean of as many gradients as torchft
-counts, and replicas that have done the same step must have the same weights, bit for bit.
+In mode `elastic`, the ranks are replicas of torchft. The killed processes are restarted. The remaining replicas must
+continue to train, all replicas must train together again within the limit, every mean must be the mean of as many gradients
+as torchft counts, and replicas that have completed the same step must have the same weights, bit for bit.
 
 The seed of a run is printed; --seed repeats the choices.
 """
@@ -55,13 +55,13 @@ SWITCH_TIMEOUT_S, TIMEOUT_S = 1.0, 10.0
 # Elements of the parameters: several packets, and several buckets of DistributedDataParallel.
 SIZES = (20_000, 3_000, 60_000)
 BUCKET_MB = 0.05
-# A mean of small numbers in float32 is at most so far from the exact one.
+# Maximum error of a mean of small numbers in float32.
 TOLERANCE = 1e-6
 
-# Words with which an error names the loss of the switch, and of a rank.
+# Patterns of the errors that report the loss of the switch and of a rank, respectively.
 SWITCH_LOST = re.compile(r"no answer from the switch \S+")
 RANK_LOST = re.compile(
-    r"workers have left or were expelled|segments wait for|workers joined|continued without this one"
+    r"workers have left or were expelled|segments are waiting for|workers joined|continued without this one"
     r"|closed by peer|reset by peer|Connection refused|Broken pipe|timed out|failed to recv|recvValue|remote process"
     r"|wait timeout|Timed out",
     re.IGNORECASE,
@@ -84,7 +84,7 @@ class Model(nn.Module):
 
 @dataclasses.dataclass
 class Step:
-    """Step that a replica has done."""
+    """Step that a replica has completed."""
 
     replica: int
     number: int
@@ -153,7 +153,7 @@ def train_rank(rank: int, reports: Any, address: str, port: int) -> None:
             assert abs(mean - (2**RANKS - 1) / RANKS) < TOLERANCE, f"the mean is {mean}"
             # Gloo performs this one.
             dist.all_reduce(torch.ones(1, dtype=torch.int64))
-    except Exception as error:  # noqa: BLE001: the parent judges it
+    except Exception as error:  # noqa: BLE001: the parent evaluates it
         reports.put((rank, f"{type(error).__name__}: {error}"))
     finally:
         if dist.is_initialized():
@@ -182,7 +182,7 @@ def train_replica(replica: int, reports: Any, address: str, lighthouse: str) -> 
     manager = torchft.Manager(
         pg=iswitch.torchft.ProcessGroup(timeout=timedelta(seconds=TIMEOUT_S)),
         min_replica_size=1,
-        # Otherwise, the first mean counts replicas that receive the initial weights and contribute nothing.
+        # Otherwise, the first mean counts replicas that are receiving the initial weights and contribute nothing.
         use_async_quorum=False,
         load_state_dict=load,
         state_dict=lambda: {"model": module.state_dict(), "optimizer": optimizer.state_dict()},
@@ -219,7 +219,7 @@ def serve_lighthouse(port: int) -> None:
 
 
 def run_rank(target: Callable[..., None], limit_s: float, *arguments: Any) -> None:
-    """Runs a rank, which prints where all its threads are if it is still running when the limit has almost passed."""
+    """Runs a rank. If it is still running shortly before the limit, it prints the stacks of all its threads."""
     faulthandler.dump_traceback_later(0.9 * limit_s, exit=False)
     target(*arguments)
     faulthandler.cancel_dump_traceback_later()
@@ -289,7 +289,7 @@ def kill(switch: Switch, ranks: Ranks, victim: str, rank: int) -> None:
 
 
 def run_group(switch: Switch, victim: str, rank: int, moment_s: float, limit_s: float) -> float:
-    """Kills in a process group; returns the time until the last of the remaining ranks has ended."""
+    """Kills members of a process group; returns the time until the last of the remaining ranks has ended."""
     heard: dict[int, list[str]] = collections.defaultdict(list)
 
     def hear() -> None:
@@ -324,7 +324,7 @@ def check_error(victim: str, rank: int, error: str) -> None:
 
 
 def run_elastic(switch: Switch, victim: str, rank: int, moment_s: float, limit_s: float) -> float:
-    """Kills among replicas of torchft, restarts; returns the time until all replicas are together again."""
+    """Kills and restarts torchft replicas; returns the time until all replicas train together again."""
     port = free_port()
     lighthouse = FORK.Process(target=serve_lighthouse, args=(port,), daemon=True)
     lighthouse.start()
@@ -361,12 +361,12 @@ class Steps:
         self._latest: dict[int, Step] = {}
 
     def forget(self) -> None:
-        """Forgets which steps are the latest; the weights after all steps stay known."""
+        """Forgets the latest step of each replica, but keeps the weights after all steps."""
         self._hear()
         self._latest = {}
 
     def participants(self, replicas: set[int]) -> int | None:
-        """Returns the number of gradients in the latest step of these replicas, if it is the same one."""
+        """Returns the number of gradients in the latest steps of these replicas, if it is the same for all of them."""
         self._hear()
         latest = [self._latest.get(replica) for replica in replicas]
         counts = {step and step.participants for step in latest}
@@ -384,7 +384,7 @@ class Steps:
         # The gradients are different powers of two, so the sum shows which of them it contains.
         total = round(step.mean * step.participants)
         is_sum = 0 < total < 2**RANKS and total.bit_count() == step.participants
-        assert is_sum and abs(step.mean - total / step.participants) < TOLERANCE, f"{step} is no mean of {step.participants}"
+        assert is_sum and abs(step.mean - total / step.participants) < TOLERANCE, f"{step} is not a mean of {step.participants}"
         other, checksum = self._checksums.setdefault(step.number, (step.replica, step.checksum))
         assert checksum == step.checksum, f"the weights of replicas {other} and {step.replica} differ after step {step.number}"
 

@@ -1,10 +1,10 @@
-"""DistributedDataParallel with gradients that travel as bfloat16: PyTorch's compression hook above the switch.
+"""DistributedDataParallel with gradients that are sent as bfloat16: PyTorch's compression hook on top of the switch.
 
     iswitchd --udp 127.0.0.1:7711 &
     ISWITCH_SWITCH=127.0.0.1:7711 torchrun --nproc-per-node 4 compress_hook.py
 
-The hook rounds each bucket to bfloat16, half the bytes. The switch sums such buckets in 32 bits and rounds each sum once, so
-the error does not grow with the number of workers, as it does if the backend adds in bfloat16.
+The hook rounds each bucket to bfloat16, which halves the number of bytes. The switch sums such buckets in 32 bits and rounds
+each sum once, so the error does not grow with the number of workers, as it would if the backend added in bfloat16.
 """
 
 import argparse

@@ -6,7 +6,7 @@
     export ISWITCH_SWITCH=127.0.0.1:7711 TORCHFT_LIGHTHOUSE=http://127.0.0.1:29510
     python elastic.py --replica 0 & python elastic.py --replica 1 & python elastic.py --replica 2 &
 
-Kill a replica: the others train on. Start it again: it receives the weights and joins the next step.
+If a replica is killed, the others continue to train. A restarted replica receives the weights and joins the next step.
 """
 
 import argparse

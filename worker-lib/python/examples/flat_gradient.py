@@ -1,4 +1,4 @@
-"""One all-reduce of one vector per update, as rsl_rl and Isaac Lab train on several GPUs.
+"""One all-reduce of one vector per update, as in the multi-GPU training of rsl_rl and Isaac Lab.
 
     iswitchd --udp 127.0.0.1:7711 &
     ISWITCH_SWITCH=127.0.0.1:7711 torchrun --nproc-per-node 4 flat_gradient.py

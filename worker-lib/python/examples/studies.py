@@ -1,11 +1,11 @@
-"""PPO of Stable-Baselines3 on the environments of the studies.
+"""Trains the PPO of Stable-Baselines3 in the environments of the studies.
 
     pip install stable-baselines3 wheels/iswitch_linux-*.whl
     python studies.py routing          # or coflow, or placement
 
-The policy scores each candidate (link, coflow or GPU) with the same small network, and chooses among the valid ones with
-the softmax of the scores. The program trains it on random draws, and then runs it and the rules of the study on the same
-draws, which the training has not seen.
+The policy scores each candidate (link, coflow or GPU) with the same small network, and chooses among the valid ones
+with the softmax of the scores. The program trains the policy on random draws. It then runs the policy and the rules of
+the study on other draws, which are the same for all of them and were not used in training.
 """
 
 import argparse
@@ -26,12 +26,12 @@ import iswitch.studies
 
 ENVIRONMENTS = 8
 HIDDEN = 64
-# Number that no logit of a valid candidate approaches.
+# Logit of invalid candidates, far below the logits of valid ones.
 INVALID = -1e8
 
 
 class Study(NamedTuple):
-    """Environment, the figure by which policies are compared (lower is better), and rules."""
+    """An environment, the metric by which policies are compared (lower is better), and the rules to compare with."""
 
     environment: str
     options: dict[str, Any]
@@ -39,7 +39,7 @@ class Study(NamedTuple):
     unit: float
     rules: tuple[str, ...]
     steps: int
-    # Discount factor of a decision, and number of steps of each environment between two updates.
+    # Discount factor per decision, and number of steps of each environment between two updates.
     gamma: float
     rollout: int
 
@@ -86,7 +86,7 @@ def layers(inputs: int, outputs: int, gain: float) -> nn.Sequential:
 
 
 class CandidatePolicy(ActorCriticPolicy):
-    """Policy with one network for all candidates; the value is that of their mean and of their maximum."""
+    """Policy that uses one network for all candidates; the value depends on the mean and maximum of their encodings."""
 
     def _build(self, lr_schedule: Callable[[float], float]) -> None:
         features = self.observation_space.shape[1]
@@ -137,7 +137,7 @@ def train(study: Study, steps: int, seed: int) -> PPO:
 
 
 def evaluate(study: Study, model: PPO, draws: range) -> dict[str, np.ndarray]:
-    """Returns the figure of the trained policy and of each rule on each draw."""
+    """Returns the metric of the trained policy and of each rule on each draw."""
     env = gymnasium.make(study.environment, **study.options)
     simulator = env.unwrapped
     assert isinstance(simulator, iswitch.studies.StudyEnv)
@@ -157,9 +157,9 @@ def evaluate(study: Study, model: PPO, draws: range) -> dict[str, np.ndarray]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("study", choices=STUDIES, help="study whose environment to train in")
-    parser.add_argument("--steps", type=int, help="decisions in the training, in total across all environments")
-    parser.add_argument("--draws", type=int, default=20, help="draws of the comparison")
+    parser.add_argument("study", choices=STUDIES, help="study in whose environment to train")
+    parser.add_argument("--steps", type=int, help="number of training decisions, in total across all environments")
+    parser.add_argument("--draws", type=int, default=20, help="number of draws in the comparison")
     parser.add_argument("--seed", type=int, default=1, help="seed of the training")
     arguments = parser.parse_args()
     if arguments.draws < 2:

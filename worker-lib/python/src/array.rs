@@ -328,7 +328,7 @@ impl Tensor {
         let end = begin.and_then(|begin| begin.checked_add(len * element.len_bytes()));
         if end.is_none() {
             return Err(PyValueError::new_err(format!(
-                "array has byte offset {}, expected an offset with which it ends within the address space",
+                "array has byte offset {}, expected an offset such that it ends within the address space",
                 self.byte_offset
             )));
         }

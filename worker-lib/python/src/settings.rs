@@ -13,19 +13,19 @@ use iswitch::{ElementTypes, JoinOptions, Label, key_file};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Value of the setting `switch` for which rank 0 starts a private switch.
+/// Value of the `switch` setting for which rank 0 starts a private switch.
 const AUTO: &str = "auto";
 /// Port of the switch if none is given.
 const DEFAULT_PORT: u16 = 7711;
-/// Default time without any response from the switch after which a call fails, in seconds. It is long enough for the
-/// switch to restart, and short enough for an error to be reported within five seconds.
+/// Default time for which the switch may be silent before a call fails, in seconds. It is long enough for the switch
+/// to restart, and short enough for an error to be reported within five seconds.
 const DEFAULT_SWITCH_TIMEOUT_S: f64 = 3.0;
 /// Default time to wait for the other workers, in seconds; equal to the default timeout of PyTorch's process groups.
 const DEFAULT_TIMEOUT_S: f64 = 1800.0;
 /// Upper bound of both timeouts, in seconds: one year, which the clock can represent without overflow.
 const LONGEST_TIMEOUT_S: f64 = 31_536_000.0;
 /// Description of a valid timeout.
-const EXPECTED_SECONDS: &str = "seconds above 0";
+const EXPECTED_SECONDS: &str = "a number of seconds above 0";
 
 /// Addresses of switches: one text in which they are separated by commas, or a sequence of texts.
 #[derive(FromPyObject)]

@@ -131,7 +131,7 @@ impl Worker {
         Ok(stats)
     }
 
-    /// Leaves the job. A call that waits in another thread raises ClosedError.
+    /// Leaves the job. A call that is waiting in another thread raises ClosedError.
     fn close(&self, py: Python<'_>) {
         self.is_closing.store(true, Ordering::Relaxed);
         py.detach(|| drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take()));
@@ -197,7 +197,7 @@ impl Worker {
             Err(TryLockError::WouldBlock) if self.is_closing.load(Ordering::Relaxed) => Err(closed()),
             // With two concurrent calls, the order of their arrays could differ between the workers.
             Err(TryLockError::WouldBlock) => Err(pyo3::exceptions::PyRuntimeError::new_err(
-                "another thread is using this worker, expected only one thread at a time",
+                "another thread is using this worker; only one thread may use it at a time",
             )),
         }
     }

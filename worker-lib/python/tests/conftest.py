@@ -192,5 +192,5 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Does the same for a module that is skipped as a whole, because it lacks a package."""
+    """Does the same for a module that is skipped entirely because a package is missing."""
     return require((yield), collector.path)

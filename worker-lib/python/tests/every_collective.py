@@ -187,7 +187,7 @@ def send_and_receive(v):
         assert dist.recv(output, group=v.group) == previous
         dist.send(v.tensor(), following, group=v.group)
     else:
-        # Gloo sends a small message without its receiver, but not a large one.
+        # Gloo sends a small message without waiting for the receiver, but not a large one.
         sent = dist.isend(v.tensor(), following, group=v.group)
         dist.recv(output, previous, group=v.group)
         sent.wait()

@@ -1,4 +1,4 @@
-"""One rank of test_torch_conformance.py: cases after the model of PyTorch's test_c10d_gloo.py and test_c10d_common.py, which
+"""One rank of test_torch_conformance.py: cases modelled on PyTorch's test_c10d_gloo.py and test_c10d_common.py, which
 its package does not contain. Prints the outcome of each case as JSON."""
 
 import datetime
@@ -107,7 +107,7 @@ def barrier_timeout():
     """A barrier ends with an error if a rank does not take part."""
     group = dist.new_group(timeout=datetime.timedelta(seconds=1))
     if dist.get_rank() != 0:
-        raises(dist.barrier, group=group, text="wait for (other workers|rank)")
+        raises(dist.barrier, group=group, text="waiting for (other workers|rank)")
     dist.barrier()
 
 

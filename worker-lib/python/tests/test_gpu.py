@@ -1,4 +1,4 @@
-"""Tests of iswitch.torch with tensors on a GPU. Without a GPU they are skipped, also where all other tests are required:
+"""Tests of iswitch.torch with tensors on a GPU. Without a GPU they are skipped, even where all other tests are required:
 the machines on which this project is tested have none."""
 
 import json

@@ -33,7 +33,7 @@ class Exported(NamedTuple):
         return load_policy(self.directory / "policy.safetensors")
 
     def onnx_outputs(self) -> dict[str, np.ndarray]:
-        """Returns the outputs of ONNX Runtime without those of the state of a recurrent policy."""
+        """Returns the outputs of ONNX Runtime, without the state of a recurrent policy."""
         session = onnxruntime.InferenceSession(self.directory / "policy.onnx")
         names = [output.name for output in session.get_outputs()]
         if "start" not in self.tensors:

@@ -34,7 +34,7 @@ def make(environment: str, **options: Any) -> StudyEnv:
 
 
 def play(env: StudyEnv, draw: int, choose: Callable[[np.ndarray, dict[str, Any]], int]) -> tuple[float, dict[str, Any], list[Any]]:
-    """Plays the episode of a draw; returns its return, its last `info`, and everything that it has shown."""
+    """Plays the episode of a draw. Returns the sum of the rewards, the last `info`, and all observations and outcomes."""
     observation, info = env.reset(seed=draw)
     seen, total, is_over = [observation.tobytes()], 0.0, False
     while not is_over:
@@ -226,7 +226,7 @@ INVALID = [
     (ROUTING, {"invalid": "skip"}, "invalid is 'skip', expected 'replace' or 'error'"),
     (COFLOW, {"jobs": 0}, "jobs is 0, expected at least 1"),
     (COFLOW, {"ports": 0}, "ports is 0, expected 1 to 512"),
-    (COFLOW, {"interarrival_s": -1.0}, "interarrival is -1, expected a number of seconds of at least 0"),
+    (COFLOW, {"interarrival_s": -1.0}, "interarrival is -1, expected a number of seconds >= 0"),
     (COFLOW, {"capacity_gbit": 0.0}, "capacity is 0, expected 0.001 to 1000000 Gbit/s"),
     (COFLOW, {"sharing": "equal"}, "sharing is equal, expected one of madd, greedy, greedy-per-flow"),
     (COFLOW, {"rates": "half"}, "rates is half, expected one of backfill, blocking"),

@@ -13,7 +13,7 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "studies.py"
 
 
 def compare(study: str, steps: int, draws: int) -> dict[str, float]:
-    """Trains the example briefly; returns the mean figure of each policy."""
+    """Trains the example briefly; returns the mean metric of each policy."""
     command = [sys.executable, EXAMPLE, study, "--steps", str(steps), "--draws", str(draws)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr

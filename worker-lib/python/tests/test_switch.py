@@ -161,7 +161,7 @@ def test_the_private_switch_has_the_settings_of_rank_0(auto):
 
 def test_a_missing_rank_0_is_named(auto):
     port = os.environ["MASTER_PORT"]
-    with pytest.raises(iswitch.WorkersMissingError, match=f"rank 0 .* within 0.2 s, .* MASTER_PORT={port}"):
+    with pytest.raises(iswitch.WorkersMissingError, match=f"rank 0 .* within 0.2 s; .* MASTER_PORT={port}"):
         iswitch.Worker(rank=1, world_size=2, timeout=0.2)
 
 

@@ -1,4 +1,4 @@
-"""Tests of iswitch.torch: training gives the same results as with Gloo, also across a failure of the switch."""
+"""Tests of iswitch.torch: training gives the same results as with Gloo, even if the switch fails in between."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def torchrun(processes, script, *arguments, options=(), **variables):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     done = subprocess.run(
         [*command, *options, str(script), *arguments],
-        # On a machine with a GPU, PyTorch's PowerSGD hook would wait for it, also if all tensors are on the CPU.
+        # On a machine with a GPU, PyTorch's PowerSGD hook would wait for the GPU, even if all tensors are on the CPU.
         env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **variables},
         capture_output=True,
         text=True,

@@ -1,6 +1,6 @@
 """Tests with PyTorch's own test cases for a backend (`torch.testing._internal.distributed.distributed_test`), and with new
-ones after the model of its tests of Gloo, which the package does not contain. docs/python-conformance.md lists the cases
-that do not apply."""
+cases modelled on its tests of Gloo, which the package does not contain. docs/python-conformance.md lists the cases that do
+not apply."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 RANKS, RANKS_FOR_ALL = 3, 4
 # Cases that wait for timeouts or start PyTorch's profiler; --all-pytorch-cases includes them.
 SLOW = r"profiler|monitored_barrier|barrier_timeout"
-# Cases that fail, because they expect the words of Gloo's error messages.
+# Cases that fail because they expect the wording of Gloo's error messages.
 OTHER_WORDS = {"test_barrier_timeout_full_group", "test_barrier_timeout_group"}
 
 

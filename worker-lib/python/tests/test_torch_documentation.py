@@ -4,7 +4,7 @@ import pytest
 from conftest import Ranks, lighthouse
 from test_documentation import python_blocks
 
-# Makes a model, which every rank then trains for a step; the gradients must be the mean over the ranks.
+# Creates a model, which every rank then trains for one step; the gradients must be the mean over the ranks.
 STEP = """
 rank = dist.get_rank()
 model = {model}

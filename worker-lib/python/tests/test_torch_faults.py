@@ -1,4 +1,4 @@
-"""Tests of the PyTorch backend when operations time out, are aborted, or wait for ranks that do not come."""
+"""Tests of the PyTorch backend when operations time out, are aborted, or wait for ranks that never take part."""
 
 import threading
 import time

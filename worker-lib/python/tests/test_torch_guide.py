@@ -1,7 +1,8 @@
 """Runs docs/guide/pytorch.md: saves its scripts and executes its commands, in order.
 
-A word after `python` names the file of a script. A word after `sh` states how a command runs: with `fails`, it ends with an
-error; with `runs`, it runs until the end of the chapter; with `machines`, it runs on two machines, which are this one here.
+A word after `python` is the file name of a script. A word after `sh` states how a command runs: with `fails`, it ends
+with an error; with `runs`, it runs until the end of the chapter; with `machines`, it runs on two machines, both of which
+are this one.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Tests of `iswitch.train`: the command `iswitch` trains, and Python gets its results."""
+"""Tests of `iswitch.train`: the `iswitch` command trains, and Python gets its results."""
 
 import os
 import signal

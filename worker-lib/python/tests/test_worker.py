@@ -240,7 +240,7 @@ def test_settings_come_from_the_environment(switch, monkeypatch):
         ({"switch": "nowhere.invalid:1"}, "switch is \"nowhere.invalid:1\""),
         ({"switch": "127.0.0.1:port"}, "expected HOST or HOST:PORT"),
         ({"rank": 2}, "rank is 2 and world_size is 2"),
-        ({"timeout": 0.0}, "timeout is 0, expected seconds above 0"),
+        ({"timeout": 0.0}, "timeout is 0, expected a number of seconds above 0"),
         ({"switch_timeout": float("nan")}, "switch_timeout is NaN"),
         ({"non_finite": "ignore"}, "non_finite is \"ignore\", expected \"refuse\" or \"sum\""),
         ({"key_file": "/nonexistent"}, "key_file /nonexistent"),
@@ -257,7 +257,7 @@ def test_wrong_settings_are_named(arguments, words, monkeypatch):
 
 def test_a_bad_variable_is_named(monkeypatch):
     monkeypatch.setenv("ISWITCH_TIMEOUT", "soon")
-    with pytest.raises(ValueError, match="ISWITCH_TIMEOUT is \"soon\", expected seconds above 0"):
+    with pytest.raises(ValueError, match="ISWITCH_TIMEOUT is \"soon\", expected a number of seconds above 0"):
         iswitch.Worker("127.0.0.1:9", 0, 1)
 
 
@@ -398,9 +398,9 @@ def test_ctrl_c_ends_the_wait(switch, tmp_path):
 def test_a_call_with_a_timeout_names_what_it_waited_for(switch):
     workers = on_each(2, lambda rank: iswitch.Worker(switch.address, rank, 2))
     own = np.ones(3, dtype=np.float32)
-    with pytest.raises(iswitch.WorkersMissingError, match="1 segments wait for (other workers|rank 1 on host)"):
+    with pytest.raises(iswitch.WorkersMissingError, match="1 segments are waiting for (other workers|rank 1 on host)"):
         workers[0].all_reduce_(own, timeout=0.3)
-    with pytest.raises(ValueError, match="timeout is 0, expected seconds above 0"):
+    with pytest.raises(ValueError, match="timeout is 0, expected a number of seconds above 0"):
         workers[0].all_reduce_(own, timeout=0)
     both = [own, np.ones(3, dtype=np.float32)]
     assert on_each(2, lambda rank: workers[rank].all_reduce_(both[rank])) == [2, 2]

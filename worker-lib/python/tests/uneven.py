@@ -30,7 +30,7 @@ class Pictures(gymnasium.Env):
 
 
 class Bounds(gymnasium.Env):
-    """Observations far from zero with small deviations; actions with different bounds, one of them without."""
+    """Observations with very different means and deviations; actions with different bounds, one dimension without."""
 
     observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float64)
     action_space = spaces.Box(

@@ -1,11 +1,11 @@
 //! Files that are replaced atomically and survive a crash.
 //!
-//! [`replace`] writes a new file beside the old one, flushes it to the disk, renames it to the final name, and flushes
-//! the directory. After a crash, or an error in any of these steps, the path has either the old or the new content,
-//! never a part of it.
+//! [`replace`] writes a new file beside the old one, flushes it to the disk, renames it to the final name, and
+//! flushes the directory. After a crash, or an error in any of these steps, the path has either the complete old or
+//! the complete new content.
 //!
 //! All disk access uses the trait [`Disk`]. [`RealDisk`] implements it with the operating system's file system; the
-//! feature `simulated` adds a simulated disk that fails, tears writes and loses data, as determined by a seed.
+//! `simulated` feature adds a simulated disk that fails, tears writes and loses data, as determined by a seed.
 
 #[cfg(feature = "simulated")]
 pub mod simulated;
@@ -99,8 +99,8 @@ pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     disk.sync_directory(directory)
 }
 
-/// Removes the unfinished files of those paths in `directory` whose names begin with `name`. Ignores files that cannot
-/// be removed.
+/// Removes the unfinished files in `directory` that belong to paths whose names begin with `name`. Ignores files that
+/// cannot be removed.
 pub fn remove_unfinished(disk: &dyn Disk, directory: &Path, name: &str) {
     let prefix = format!(".{name}");
     let is_unfinished = |path: &PathBuf| {

@@ -1,10 +1,10 @@
 //! Simulated disk in memory that fails, tears writes and loses data, as determined by a seed.
 //!
 //! The disk distinguishes between what processes see and what survives a crash. The content of a file is certain to
-//! survive once the file has been flushed, and the name of a file once its directory has been flushed.
-//! [`SimulatedDisk::crash`] decides everything else at random, from the seed: each unflushed change of a name survives
-//! or is lost, independently of the others; unflushed content is truncated, and each of its blocks contains the new
-//! data, zeros or noise.
+//! survive once the file has been flushed; the name of a file is certain to survive once its directory has been
+//! flushed. [`SimulatedDisk::crash`] decides everything else at random, from the seed: each unflushed change of a
+//! name survives or is lost, independently of the others; unflushed content is truncated, and each of its blocks
+//! contains the new data, zeros or noise.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -27,7 +27,7 @@ pub type Curve = Vec<(f64, f64)>;
 /// Reads the learning curve of a run.
 ///
 /// # Errors
-/// Fails if the file cannot be read or lacks the column with the mean return.
+/// Fails if the file cannot be read or lacks the mean-return column.
 pub fn read(run: &Path) -> anyhow::Result<Curve> {
     let path = run.join(CURVE_FILE);
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -35,7 +35,7 @@ pub fn read(run: &Path) -> anyhow::Result<Curve> {
     let header = rows.next().unwrap_or_default();
     let Some(column) = header.iter().position(|name| *name == RETURN_COLUMN) else {
         bail!(
-            "{}: there is no column {RETURN_COLUMN}; expected a file that `iswitch train` wrote",
+            "{}: there is no column {RETURN_COLUMN}; expected a file written by `iswitch train`",
             path.display()
         );
     };

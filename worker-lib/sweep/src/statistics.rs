@@ -9,12 +9,12 @@ use serde::Serialize;
 
 /// Fraction of the values that the interquartile mean omits at each end.
 const OMITTED: f64 = 0.25;
-/// Quantiles of the resampled statistics that are the ends of the 95 % interval.
+/// Quantiles of the resampled statistics that form the ends of the 95 % interval.
 const BOUNDS: [f64; 2] = [0.025, 0.975];
 /// Seed of the bootstrap, which is fixed so that the same returns always have the same interval.
 const SEED: u64 = 1;
 
-/// Interquartile mean with its 95 % interval from a percentile bootstrap.
+/// An interquartile mean and its 95 % interval, computed with a percentile bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// Interquartile mean.

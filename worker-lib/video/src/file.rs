@@ -1,4 +1,4 @@
-//! Video files: GIF, written by this module, and MP4, encoded by the program ffmpeg.
+//! Video files: GIF, written by this module, and MP4, encoded by ffmpeg.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Write as _};
@@ -175,7 +175,7 @@ fn ffmpeg(path: &Path, [width, height]: [usize; 2], interval: f64) -> anyhow::Re
     let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     child.map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow::anyhow!(
-            "an MP4 requires the program ffmpeg, which is not in PATH; install it (apt install ffmpeg), or name a file \
+            "writing an MP4 requires ffmpeg, which is not in PATH; install it (apt install ffmpeg), or name a file \
              that ends with .gif"
         ),
         _ => anyhow::Error::from(error).context("cannot start ffmpeg"),

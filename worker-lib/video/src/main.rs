@@ -20,8 +20,8 @@ use serde::Serialize;
 use canvas::draw;
 use file::{Format, VideoFile};
 
-/// Target interval between the images of a video, in seconds. In environments with shorter steps, some steps have no
-/// image.
+/// Target interval between the images of a video, in seconds. In environments with shorter steps, some steps are not
+/// recorded.
 const INTERVAL: f64 = 1.0 / 30.0;
 
 /// Run a trained agent, record its first episodes on video, and report its returns
@@ -163,7 +163,7 @@ impl Recording {
         if size != self.size {
             let ([old_width, old_height], [width, height]) = (self.size, size);
             bail!(
-                "the environment has changed the size of its images from {old_width} x {old_height} to \
+                "the environment has changed its image size from {old_width} x {old_height} to \
                  {width} x {height} pixels"
             );
         }

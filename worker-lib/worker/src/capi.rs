@@ -20,7 +20,7 @@ use iswitch_protocol::{ElementTypes, Label, key_file};
 use crate::aggregate::{AggregateError, GradientAggregator};
 use crate::worker::{JoinError, JoinOptions, Worker};
 
-/// Version of the package, as C reads it.
+/// Version of the package, as a C string.
 const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
     Ok(version) => version,
     Err(_) => panic!("the version of the package must not contain a zero byte"),
@@ -46,13 +46,13 @@ pub enum IswitchStatus {
     Expelled = 6,
     /// The job is halted.
     Halted = 7,
-    /// The round is over: the job was reset, or it continued without this worker. The next call takes part again.
+    /// The round is over: the job was reset, or it continued without this worker. The next call can take part again.
     StaleRound = 8,
     /// The socket failed.
     Io = 9,
     /// Internal error of the library.
     Internal = 10,
-    /// The job continued without this worker, which is a member again but has missed the sums of these rounds.
+    /// The job continued without this worker. The worker is a member again, but it has missed the sums of some rounds.
     MissedRounds = 11,
     /// The weights of this worker and of another one differ, although both have applied the same sums.
     Diverged = 12,
@@ -68,15 +68,15 @@ pub struct IswitchJoinOptions {
     /// the first switch fails, the workers move to the next one. All workers must name the same switches in the same
     /// order.
     pub switch_address: *const c_char,
-    /// Number of the job, which identifies it at the switch.
+    /// Number that identifies the job on the switch.
     pub job: u32,
     /// Number of workers with which the job starts; 0 means any number.
     pub workers: u16,
-    /// Number of floats in a packet; 0 means as many as fit an MTU of 1500 bytes.
+    /// Number of floats in a packet; 0 means as many as an MTU of 1500 bytes allows.
     pub segment_floats: u16,
     /// Number of floats in the vector.
     pub gradient_len: u32,
-    /// Rank of this worker. If the switch adds in a fixed order (`iswitchd --ordered`), the rank determines it.
+    /// Rank of this worker. If the switch adds in a fixed order (`iswitchd --ordered`), the ranks determine the order.
     pub rank: u16,
     /// Timeout for the switch's answer to a Join, in milliseconds.
     pub connect_timeout_ms: u32,
@@ -84,13 +84,13 @@ pub struct IswitchJoinOptions {
     pub workers_timeout_ms: u32,
     /// Timeout of a round, in milliseconds; 0 means no timeout.
     pub round_timeout_ms: u32,
-    /// Path of the file with the job's key, as created by `iswitchctl keygen`; null if the job has no key.
+    /// Path of the job's key file, as created by `iswitchctl keygen`; null if the job has no key.
     pub key_file: *const c_char,
     /// Whether data packets also carry tags computed from the key. The value must be the same on all workers. A tag
-    /// takes the space of two floats in each packet.
+    /// takes up the space of two floats in each packet.
     pub tag_data: bool,
-    /// Element types of packets, the same on all workers: "f32", "bf16" or "f16"; or "bf16-f32" or "f16-f32", with
-    /// results in 32 bits. Null means "f32".
+    /// Element types in packets, the same on all workers: "f32", "bf16", "f16", or, with results in 32 bits, "bf16-f32"
+    /// or "f16-f32". Null means "f32".
     pub wire: *const c_char,
 }
 
@@ -98,7 +98,7 @@ pub struct IswitchJoinOptions {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IswitchRound {
-    /// Number of the round.
+    /// Round number.
     pub number: u32,
     /// Number of gradients in the sum; if it differs between segments, the smallest number.
     pub contributors: u16,
@@ -111,7 +111,7 @@ pub struct IswitchWorker(Worker);
 
 thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
-    /// Names that the workers that this thread creates send to the switch; `None` stands for the default names.
+    /// Names that workers created by this thread send to the switch; `None` stands for the default names.
     static NAME: Cell<Option<NameRepr>> = const { Cell::new(None) };
 }
 
@@ -162,7 +162,7 @@ fn aggregate_status(error: &AggregateError) -> IswitchStatus {
         AggregateError::Io(_) => IswitchStatus::Io,
         AggregateError::Diverged { .. } => IswitchStatus::Diverged,
         AggregateError::Closed => IswitchStatus::Closed,
-        // These errors occur only with rings, parameter servers and interruptible calls, which C does not offer.
+        // These errors occur only with rings, parameter servers and interruptible calls, which the C interface lacks.
         AggregateError::PeerLost { .. } | AggregateError::Interrupted => IswitchStatus::Internal,
     }
 }
@@ -200,11 +200,11 @@ pub unsafe extern "C" fn iswitch_join_options_init(options: *mut IswitchJoinOpti
     }
 }
 
-/// Sets the names that the switch shows to operators for the workers with which this thread joins jobs from now on: the
-/// name of the job (at most 32 bytes), its owner (at most 32 bytes), the host name of this machine (at most 63 bytes)
-/// and the rank of the worker, from 0 to 65534. The texts are printable UTF-8. A null pointer stands for an unknown
-/// text or, for `host`, for the host name of this machine; a negative rank is unknown. The names have no effect on
-/// sums.
+/// Sets the names that the switch shows to operators: the name of the job (at most 32 bytes), its owner (at most 32
+/// bytes), the host name of this machine (at most 63 bytes) and the rank of the worker, from 0 to 65534. They apply to
+/// all workers with which this thread joins jobs from now on. The texts must be printable UTF-8. If `host` is null, the
+/// host name of this machine is used. Any other null pointer leaves its text unknown, and a negative rank leaves the
+/// rank unknown. The names have no effect on sums.
 ///
 /// # Safety
 /// Each pointer is null or points to text that ends with a zero byte.
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn iswitch_set_name(
     })
 }
 
-/// Converts a text to a label; a null pointer gives the empty label. The error names the argument.
+/// Converts a text to a label; a null pointer yields the empty label. The error names the argument.
 ///
 /// # Safety
 /// `text` is null or points to text that ends with a zero byte.
@@ -242,12 +242,13 @@ unsafe fn label<const N: usize>(text: *const c_char, name: &str) -> Result<Label
     if text.is_null() {
         return Ok(Label::EMPTY);
     }
-    // SAFETY: the pointer is not null, and the caller vouches that it ends with a zero byte.
+    // SAFETY: the pointer is not null, and the caller vouches that the text ends with a zero byte.
     let text = unsafe { CStr::from_ptr(text) };
     Label::from_utf8(text.to_bytes()).map_err(|error| format!("{name} is {text:?}: {error}"))
 }
 
-/// Joins a job and waits until all its workers have joined. After success, pass `*worker` to `iswitch_leave`.
+/// Joins a job and waits until all its workers have joined. On success, the caller must later pass `*worker` to
+/// `iswitch_leave`.
 ///
 /// # Safety
 /// `options` is null or points to a struct whose texts are null or end with a zero byte;
@@ -301,7 +302,7 @@ unsafe fn join_options(options: &IswitchJoinOptions) -> Result<JoinOptions, Stri
     if options.switch_address.is_null() {
         return Err("switch_address is a null pointer".to_owned());
     }
-    // SAFETY: the pointer is not null, and the caller vouches that it ends with a zero byte.
+    // SAFETY: the pointer is not null, and the caller vouches that the text ends with a zero byte.
     let text = unsafe { CStr::from_ptr(options.switch_address) }.to_string_lossy();
     let expected = "expected an IPv4 ADDRESS:PORT, or several separated by commas";
     let mut switches = text
@@ -319,7 +320,7 @@ unsafe fn join_options(options: &IswitchJoinOptions) -> Result<JoinOptions, Stri
     join.tag_data = options.tag_data;
     let mut elements = ElementTypes::F32;
     if !options.wire.is_null() {
-        // SAFETY: the pointer is not null, and the caller vouches that it ends with a zero byte.
+        // SAFETY: the pointer is not null, and the caller vouches that the text ends with a zero byte.
         let text = unsafe { CStr::from_ptr(options.wire) }.to_string_lossy();
         elements = text.parse().map_err(|expected| format!("wire is {text:?}, {expected}"))?;
     }
@@ -328,7 +329,7 @@ unsafe fn join_options(options: &IswitchJoinOptions) -> Result<JoinOptions, Stri
         join.segment_floats = options.segment_floats;
     }
     if !options.key_file.is_null() {
-        // SAFETY: the pointer is not null, and the caller vouches that it ends with a zero byte.
+        // SAFETY: the pointer is not null, and the caller vouches that the text ends with a zero byte.
         let path = unsafe { CStr::from_ptr(options.key_file) };
         let path = Path::new(OsStr::from_bytes(path.to_bytes()));
         let key = key_file::read(path).map_err(|error| format!("key_file {}: {error}", path.display()))?;
@@ -425,14 +426,14 @@ pub unsafe extern "C" fn iswitch_leave(worker: *mut IswitchWorker) -> IswitchSta
 }
 
 /// Returns the version of the loaded library, such as "0.1.0". It may differ from the version of the header with which
-/// the program was compiled. The text is valid until the program ends, and never null.
+/// the program was compiled. The pointer is never null and remains valid until the program ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn iswitch_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Returns the error message of this thread's last failed call. The pointer is valid until the thread's next failed
-/// call, and never null.
+/// Returns the error message of this thread's last failed call. The pointer is never null and remains valid until the
+/// thread's next failed call.
 #[unsafe(no_mangle)]
 pub extern "C" fn iswitch_last_error() -> *const c_char {
     LAST_ERROR.with(|last| last.borrow().as_ptr())

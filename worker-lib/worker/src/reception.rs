@@ -20,7 +20,7 @@ pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of connections that have not sent their greeting yet. An additional connection displaces the oldest
 /// of them. This is harmless to genuine members, which send their greeting immediately.
 pub const MAX_UNGREETED: usize = 64;
-/// Maximum number of connections that are accepted before the greetings of the accepted ones are read.
+/// Maximum number of connections that are accepted in a row before any of their greetings are read.
 const ACCEPT_BATCH: usize = 16;
 /// Pause after a failed accept: without it, a failure such as a lack of free descriptors would recur immediately.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);

@@ -54,7 +54,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds a packet of an interface.
+    /// Adds a packet that was captured on an interface.
     pub(super) fn packet(&mut self, interface: usize, captured: &Captured, bytes: &[u8]) -> io::Result<()> {
         self.word(interface as u32);
         self.time(captured.since_1970);
@@ -68,7 +68,7 @@ impl<W: Write> Writer<W> {
         self.flush_block(PACKET)
     }
 
-    /// Records the number of lost packets of an interface.
+    /// Records the number of packets lost on an interface.
     pub(super) fn statistics(&mut self, interface: usize, now: Duration, drops: u64) -> io::Result<()> {
         self.word(interface as u32);
         self.time(now);

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A question names the ToS and the length of the requested answer. An answer reports the ToS and the length of the
-//! question, and the time at the machine that answers. An answer is never longer than its question, so that a forged
+//! question, and the clock of the answering machine. An answer is never longer than its question, so that a forged
 //! question cannot amplify traffic towards a third party. Integers are little-endian.
 
 use std::net::SocketAddrV4;
@@ -98,7 +98,7 @@ pub(super) fn answer(address: SocketAddrV4) -> anyhow::Result<()> {
     print(&format!("answering iswitchctl doctor --peer requests at {}\n", socket.local_addr()?));
     let mut buffer = vec![0; LEN_MAX_BYTES];
     loop {
-        // An error concerns a single question, which its sender repeats.
+        // An error affects only one question, which its sender repeats.
         let Ok(received) = socket.recv(&mut buffer) else { continue };
         let Some(question) = Echo::parse_question(&buffer[..received.len]) else { continue };
         let (bytes, tos) = question.answer(received.tos.unwrap_or(0), received.len);

@@ -106,7 +106,7 @@ pub(super) fn check_cpu(report: &mut Report) {
             let fix = "run cpupower frequency-set -g performance while jobs run";
             report.warning(
                 CHECK,
-                "the governor is powersave, with which an idle core is slow to process the next packet",
+                "the CPU frequency governor is powersave, so an idle core is slow to process the next packet",
                 fix,
             );
         }

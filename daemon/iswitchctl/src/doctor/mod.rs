@@ -75,7 +75,7 @@ pub(crate) struct DoctorArgs {
     /// Minimum receive buffer that the kernel must grant, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 8 << 20)]
     recv_buffer_bytes: usize,
-    /// Timeout of each attempt of a request, in milliseconds
+    /// Timeout of each request attempt, in milliseconds
     ///
     /// A request counts as unanswered after three attempts.
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = value_parser!(u64).range(1..=60_000))]
@@ -90,7 +90,7 @@ pub(crate) struct DoctorArgs {
     strict: bool,
 }
 
-/// Number of attempts for each request.
+/// Number of attempts per request.
 const TRIES: u32 = 3;
 
 /// Runs all checks and prints the findings. The exit status is 1 if a check has failed.

@@ -41,8 +41,8 @@ pub(super) fn check_path_mtu(
     report.failed(
         check,
         format!(
-            "packets longer than {passes} bytes are lost without an ICMP error, expected packets of up to {expected} \
-             bytes to arrive"
+            "packets longer than {passes} bytes are lost without an ICMP error; packets of up to {expected} bytes \
+             should arrive"
         ),
         format!(
             "a link on the path has an MTU of {passes} bytes, and the ICMP error that reports it is dropped: allow \
@@ -55,7 +55,7 @@ fn fail_mtu(report: &mut Report, check: &'static str, mtu_bytes: usize, expected
     let floats = mtu_bytes.saturating_sub(HEADERS_LEN_BYTES + SEG_LEN_BYTES) / size_of::<f32>();
     report.failed(
         check,
-        format!("the path carries packets of at most {mtu_bytes} bytes, expected {expected}"),
+        format!("the path MTU is {mtu_bytes} bytes, expected at least {expected}"),
         format!(
             "raise the MTU of every link on the path to {expected}, or set segment_floats to {floats} on all workers \
              of the job"

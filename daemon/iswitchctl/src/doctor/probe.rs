@@ -81,7 +81,7 @@ impl Probe {
         Ok(Self { socket, patience, buffer: vec![0; ANSWER_LEN_MAX_BYTES] })
     }
 
-    /// Returns the address under which the other machine sees this one, unless the path translates addresses.
+    /// Returns the address at which the other machine sees this one, unless the path translates addresses.
     pub(super) fn local(&self) -> Option<Ipv4Addr> {
         self.socket.local_addr().ok().map(|address| *address.ip())
     }
@@ -91,7 +91,7 @@ impl Probe {
         self.socket.path_mtu_bytes().ok()
     }
 
-    /// Sends a request until an answer arrives that `is_answer` accepts, or until the attempts are exhausted.
+    /// Sends a request until `is_answer` accepts an answer or the attempts are exhausted.
     pub(super) fn ask(
         &mut self,
         tos: u8,

@@ -63,8 +63,8 @@ impl SwitchCheck<'_> {
         self.key.map_or(0, |_| TRAILER_LEN_BYTES)
     }
 
-    /// Returns a Join of `len` bytes that only queries and admits no member. If `part` is true, the Join also requests
-    /// the number of threads of the switch.
+    /// Returns a Join of `len` bytes that only queries and admits no member. If `part` is true, the Join also asks how
+    /// many threads the switch has.
     fn question(&self, len: usize, part: bool) -> Vec<u8> {
         let padding_len = (len - JOIN_LEN_BYTES - self.trailer_len()) as u16;
         let join =
@@ -165,7 +165,7 @@ impl SwitchCheck<'_> {
         }
     }
 
-    /// Checks that all threads of the switch are reachable, each at its own UDP port.
+    /// Checks that all threads of the switch are reachable, each on its own UDP port.
     fn check_threads(&self, report: &mut Report, probe: &mut Probe) {
         const CHECK: &str = "threads";
         let question = self.question(JOIN_LEN_BYTES + self.trailer_len(), true);
@@ -183,10 +183,10 @@ impl SwitchCheck<'_> {
         let last = others().next_back().map_or(first, |address| address.port());
         match silent.is_empty() {
             _ if count == 1 => {}
-            true => report.ok(CHECK, format!("{count} threads answer at UDP ports {first} to {last}")),
+            true => report.ok(CHECK, format!("{count} threads answer on UDP ports {first} to {last}")),
             false => report.failed(
                 CHECK,
-                format!("the threads at UDP ports {} do not answer", silent.join(", ")),
+                format!("the threads on UDP ports {} do not answer", silent.join(", ")),
                 format!("allow UDP ports {first} to {last} in the firewalls on the path, in both directions"),
             ),
         }
@@ -197,8 +197,8 @@ impl SwitchCheck<'_> {
     fn check_data_tos(&self, report: &mut Report) {
         const CHECK: &str = "tos-data-there";
         let seg = Seg { index: SegmentIndex::default(), round: Round::default(), contributions: 1 };
-        // The packet is as long as an Ack, because the answer from a switch to an unproven address is never longer than
-        // the packet.
+        // The packet is as long as an Ack, because a switch's answer to an unproven address is never longer than the
+        // packet that it answers.
         let mut data = vec![0; ACK_LEN_BYTES];
         emit_seg(&mut data, seg);
         let is_answer = |bytes: &[u8]| ack_of(bytes).is_some_and(|ack| ack.status == Status::UnknownMember);

@@ -34,7 +34,7 @@ impl Sort {
     }
 }
 
-/// Row of the table of members.
+/// Row of the member table.
 #[derive(Clone, Debug)]
 pub(super) struct MemberRow {
     pub(super) id: u16,
@@ -43,12 +43,12 @@ pub(super) struct MemberRow {
     pub(super) address: String,
     pub(super) kind: String,
     pub(super) last_round: Option<u32>,
-    /// Number of rounds that the member is behind the latest round of its job.
+    /// Number of rounds by which the member lags behind the latest round of its job.
     pub(super) behind: u32,
     /// Segments per second.
     pub(super) rate: f64,
     pub(super) silent_ms: u64,
-    /// Number of the member's segments that the oldest unfinished round waits for.
+    /// Number of the member's segments that the oldest unfinished round is waiting for.
     pub(super) missing: u32,
 }
 

@@ -11,14 +11,14 @@ use super::number::{short, time};
 use crate::view::JobView;
 
 const HEADER_LINES: u16 = 3;
-/// Height of the table of jobs in lines, including its two title lines.
+/// Height of the job table in lines, including its two title lines.
 const JOBS_LINES: u16 = 7;
-/// Height of the table of drops in lines, including its title.
+/// Height of the drop table in lines, including its title.
 const DROPS_LINES: u16 = 5;
 /// Number of columns of drop reasons.
 const DROP_COLUMNS: usize = 2;
 
-/// Columns of the table of members, with their widths. A narrow screen shows only the first [`UNNAMED_COLUMNS`].
+/// Columns of the member table, with their widths. A narrow screen shows only the first [`UNNAMED_COLUMNS`].
 const MEMBER_COLUMNS: [(&str, u16); 10] = [
     ("id", 3),
     ("address", 21),
@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the state after two snapshots of a daemon with two jobs, one of which waits for a member.
+    /// Returns the state after two snapshots of a daemon with two jobs, one of which is waiting for a member.
     fn app() -> App {
         let mut app = App::default();
         for fixture in

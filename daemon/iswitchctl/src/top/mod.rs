@@ -34,7 +34,7 @@ fn parse_interval(text: &str) -> Result<f64, String> {
     if (INTERVAL_MIN_S..=3600.0).contains(&seconds) {
         Ok(seconds)
     } else {
-        Err(format!("expected a number of seconds from {INTERVAL_MIN_S} to 3600"))
+        Err(format!("expected a number of seconds between {INTERVAL_MIN_S} and 3600"))
     }
 }
 

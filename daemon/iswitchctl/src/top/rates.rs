@@ -30,7 +30,7 @@ impl<'a> Interval<'a> {
         self.before.map_or(0.0, |before| self.rate(count(self.now).saturating_sub(count(before))))
     }
 
-    /// Returns the rate at which the counter `name` increases, per second. `list` selects the list of counters in a
+    /// Returns the rate at which the `name` counter increases, per second. `list` selects the list of counters in a
     /// snapshot.
     pub(super) fn of_counter(self, list: impl Fn(&View) -> &Counters, name: &str) -> f64 {
         self.of(|view| value(list(view), name))
@@ -43,7 +43,7 @@ impl<'a> Interval<'a> {
         self.rate(rounds.unwrap_or(0).into())
     }
 
-    /// Returns the segments per second of a member.
+    /// Returns the number of segments that a member contributes per second.
     pub(super) fn segments(self, job: &JobView, member: &MemberView) -> f64 {
         let before = self.before.and_then(|before| before.jobs.iter().find(|other| other.job == job.job));
         let is_same = |other: &&MemberView| other.id == member.id && other.address == member.address;

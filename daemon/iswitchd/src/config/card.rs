@@ -1,4 +1,4 @@
-//! The setting of the card, and the settings that the hardware cannot serve.
+//! The `card` setting, and the settings that the hardware does not support.
 
 use iswitch_card::{CardSpec, MAX_FLOATS, MEMBERS, SpecError};
 use iswitch_runtime::card::CARD_PORTS;
@@ -6,7 +6,7 @@ use iswitch_switch::CardLimits;
 
 use super::{Config, ConfigError, Settings, bad};
 
-/// Parses the setting. `bad` makes an error from a value and a description of the expected values.
+/// Parses the setting. `bad` creates an error from a value and a description of the expected values.
 pub(super) fn parse(
     settings: &Settings,
     bad: impl Fn(String, String) -> ConfigError,
@@ -18,7 +18,7 @@ pub(super) fn parse(
 /// Applies the setting to the configuration.
 ///
 /// # Errors
-/// Fails if another setting requires what the hardware cannot do.
+/// Fails if another setting requires something that the hardware does not support.
 pub(super) fn apply(settings: &Settings, config: &mut Config) -> Result<(), ConfigError> {
     let Some(spec) = parse(settings, |text, expected| bad("card", text, expected))? else { return Ok(()) };
     let because = |what: &str| format!("{what}, because the switch has a card");
@@ -48,10 +48,10 @@ pub(super) fn apply(settings: &Settings, config: &mut Config) -> Result<(), Conf
     config.switch.card = Some(CardLimits {
         members: MEMBERS as u16,
         segment_floats: MAX_FLOATS,
-        // Segments further apart share a slot.
+        // Segments that are further apart share a slot.
         window: (spec.slots - 1) as u16,
     });
-    // Only the group lets one result from the card reach several members.
+    // The card sends each result once, and only a group can deliver it to several members.
     config.switch.group_delivery |= settings.group_delivery.is_none();
     config.card = Some(spec);
     Ok(())

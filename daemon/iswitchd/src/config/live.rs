@@ -33,7 +33,7 @@ pub struct Change {
 /// Reason why a new configuration cannot replace that of a running daemon. The running configuration is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{} cannot change while the switch runs; restart the switch, or restore the previous {}",
+    "{} cannot change while the switch is running; restart the switch, or restore the previous {}",
     .0.join(", "),
     values(.0.len())
 )]
@@ -80,8 +80,8 @@ impl Config {
         self.interfaces.iter().filter(|port| port.xdp.is_some())
     }
 
-    /// Returns this configuration with the number of threads of `old` if the operator has chosen neither, because the
-    /// default depends on the ports.
+    /// Returns this configuration. If the operator has not chosen the number of threads in either configuration,
+    /// keeps the number from `old`, because the default depends on the ports.
     pub(crate) fn with_threads_of(mut self, old: &Self) -> Self {
         if !self.threads.is_chosen && !old.threads.is_chosen {
             self.threads = old.threads;

@@ -1,4 +1,5 @@
-//! Settings as they were read, before defaults are filled in: the part of the configuration that needs files.
+//! Settings as they were read, before defaults are filled in. Only this stage of the configuration needs access to
+//! files.
 //!
 //! A sandboxed daemon cannot open files. For a reload, its monitor therefore reads the files again, and passes the
 //! settings and keys to the daemon as JSON.

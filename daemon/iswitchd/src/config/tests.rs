@@ -278,7 +278,7 @@ fn errors_of_threads_name_the_value_and_the_limit() {
     );
     assert_eq!(
         error(&["--udp", "127.0.0.1:65534", "--threads", "4"]),
-        "threads is 4, expected at most 2, because the threads use consecutive UDP ports, none above 65535"
+        "threads is 4, expected at most 2: each thread uses the next consecutive UDP port, up to 65535"
     );
     assert_eq!(
         resolve(&["--config", "FILE"], "udp = ['127.0.0.1:1']\nthreads = 2").unwrap().threads.count,

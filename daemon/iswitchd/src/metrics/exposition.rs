@@ -246,7 +246,7 @@ fn members(page: &mut Page, jobs: &[JobStatus]) {
             page.sample("member_contributions_total", &labels, member.contributions);
         }
     }
-    let help = "Segments of the oldest unfinished round that other members have contributed to, but not this member.";
+    let help = "Segments of the oldest unfinished round to which other members have contributed but this one has not.";
     page.family("member_missing_segments", help);
     for (job, waiting) in jobs.iter().filter_map(|job| Some((job, job.waiting.as_ref()?))) {
         for member in &waiting.members {
@@ -282,7 +282,7 @@ fn limits(page: &mut Page, limits: &[LimitStatus]) {
         ),
         (
             "limit_used",
-            "Current use of a limit. For a limit per job or address, the highest use of any job or address.",
+            "Current usage of a limit. For a limit per job or address, the highest usage of any job or address.",
             |limit| limit.used,
         ),
     ];

@@ -24,8 +24,8 @@ pub(super) struct Process {
     /// Time at which the machine booted, in seconds since the Unix epoch.
     boot_s: f64,
     max_descriptors: Option<u64>,
-    // Both values are read before the daemon enters its sandbox, which forbids the system call of the first query for
-    // them.
+    // Both values are read before the daemon enters its sandbox, because the sandbox forbids the system call that their
+    // first query makes.
     ticks_per_second: u64,
     page_bytes: u64,
 }

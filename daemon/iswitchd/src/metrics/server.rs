@@ -1,9 +1,10 @@
 //! HTTP/1.1 listener for Prometheus. It implements only what a scrape needs and serves a single page.
 //!
-//! One thread outside the packet path multiplexes all clients, so that a slow client delays no other. If a client does
-//! not send its request and read the answer within [`CLIENT_TIMEOUT`], its connection is closed. A new client is always
-//! accepted: if there are too many clients, the address with the most connections loses its oldest one. All clients
-//! that wait for the page get the same page, and the thread serves other clients in the meantime.
+//! One thread outside the packet path multiplexes all clients, so that a slow client does not delay the others. If a
+//! client does not send its request and read the answer within [`CLIENT_TIMEOUT`], its connection is closed. A new
+//! client is always accepted: if there are too many clients, the address with the most connections loses its oldest
+//! one. All clients that are waiting for the page receive the same page, and the thread serves other clients in the
+//! meantime.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};

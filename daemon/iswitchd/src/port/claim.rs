@@ -47,7 +47,7 @@ impl InterfaceClaim {
         self.socket.into()
     }
 
-    /// Claims the interface from whose name the name of a table was derived, without waiting.
+    /// Claims the interface to which the table with this name belongs. Does not wait.
     pub(super) fn of_table(table: &str) -> io::Result<Self> {
         let name = SocketAddr::from_abstract_name(table)?;
         Ok(Self { socket: UnixDatagram::bind_addr(&name)? })

@@ -1,4 +1,4 @@
-//! Messages with descriptors, by which the monitor passes resources to the daemon.
+//! Messages with file descriptors, which the monitor uses to pass resources to the daemon.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -18,7 +18,7 @@ pub(super) const DESCRIPTORS_MAX: usize = 128;
 /// Sends a message with descriptors through a Unix stream.
 ///
 /// # Errors
-/// Fails if there are too many descriptors, or with the error of `sendmsg(2)`.
+/// Fails if there are too many descriptors. Also returns the errors of `sendmsg(2)`.
 pub(super) fn send(to: BorrowedFd<'_>, text: &[u8], descriptors: &[OwnedFd]) -> io::Result<()> {
     let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];

@@ -41,7 +41,7 @@ pub struct RuleScript {
 }
 
 impl RuleScript {
-    /// Returns the script for `ports` consecutive UDP ports, starting with that of the classifier.
+    /// Returns the script for `ports` consecutive UDP ports, starting with the classifier's port.
     pub(super) fn new(interface: &str, classifier: &Classifier, ports: u16) -> Self {
         Self { interface: interface.to_owned(), text: rule_text(interface, classifier, ports) }
     }
@@ -60,7 +60,7 @@ impl RuleScript {
         delete_tables([table_name(&self.interface)])
     }
 
-    /// Removes the rules of a daemon that has terminated in one transaction, except for interfaces that another daemon
+    /// Removes, in one transaction, the rules of a terminated daemon, except those of interfaces that another daemon
     /// now serves.
     pub fn remove_orphans<'a>(scripts: impl IntoIterator<Item = &'a Self>) -> Result<(), RuleError> {
         // A killed process may hold its claim slightly longer than its other descriptors, so this function waits for
@@ -103,10 +103,11 @@ pub struct IngressRule {
 }
 
 impl IngressRule {
-    /// Installs the rules of several interfaces, replacing rules that a crashed daemon left behind. One transaction
-    /// installs all of them, because each takes the kernel tens of milliseconds, during which jobs pause.
+    /// Installs the rules of several interfaces, replacing rules that a crashed daemon left behind. All of them are
+    /// installed in one transaction, because each transaction takes the kernel tens of milliseconds, during which
+    /// jobs pause.
     ///
-    /// Each rule covers `ports` consecutive UDP ports, starting with that of the classifier. The caller must hold the
+    /// Each rule covers `ports` consecutive UDP ports, starting with the classifier's port. The caller must hold the
     /// claims to the interfaces.
     pub fn install_all(
         interfaces: &[&str],
@@ -136,7 +137,7 @@ impl IngressRule {
         self.keeper = Some(keeper);
     }
 
-    /// Leaves the rule installed, although this value is dropped.
+    /// Leaves the rule installed when this value is dropped.
     pub(super) fn leave(mut self) {
         self.is_left = true;
     }

@@ -34,7 +34,7 @@ pub enum PortError {
     #[error("interface {0:?} is already served by another iswitchd")]
     Taken(String),
     /// The ingress rules could not be installed.
-    #[error("ingress rule of {names}: {source}")]
+    #[error("cannot install the ingress rules for {names}: {source}")]
     Rules {
         /// Names of the interfaces.
         names: String,

@@ -42,7 +42,7 @@ const VNET_GSO_ECN: u8 = 0x80;
 /// Length of the IPv4 and UDP headers, in bytes: the part of the MTU that is not available to the payload of a
 /// datagram.
 const OVERHEAD_LEN_BYTES: usize = IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
-/// Maximum length of a frame with its vnet header, in bytes: IPv4 packets have at most 65,535 bytes.
+/// Maximum length of a frame with its vnet header, in bytes. An IPv4 packet is at most 65,535 bytes long.
 const BUFFER_LEN_BYTES: usize = VNET_HEADER_LEN_BYTES + ETHERNET_HEADER_LEN_BYTES + 65_535;
 const CHECKSUM_START: u16 = (ETHERNET_HEADER_LEN_BYTES + IPV4_HEADER_LEN_BYTES) as u16;
 /// Offset of the checksum in the UDP header.
@@ -95,8 +95,8 @@ struct Parsed {
 }
 
 impl PacketPort {
-    /// Opens one port per thread on each interface. The threads serve consecutive UDP ports, starting with that of the
-    /// classifier. The first port of an interface claims it and holds the rule. Needs `CAP_NET_RAW`, and
+    /// Opens one port per thread on each interface. The threads serve consecutive UDP ports, starting with the
+    /// classifier's port. The first port of an interface claims it and holds the rule. Needs `CAP_NET_RAW`, and
     /// `CAP_NET_ADMIN` for the ingress rules.
     pub fn open_all(
         interfaces: &[(PortId, &str)],
@@ -215,8 +215,8 @@ impl PacketPort {
         // verified the checksum of a received frame.
         let is_superframe = vnet[1] & !VNET_GSO_ECN != VNET_GSO_NONE;
         if vnet[0] & (VNET_NEEDS_CSUM | VNET_DATA_VALID) == 0 {
-            // The kernel coalesces only datagrams whose checksums it has verified, so a super-frame without that mark
-            // is invalid.
+            // The kernel coalesces only datagrams whose checksums it has verified, so a super-frame that is not
+            // marked as verified is invalid.
             let verified = if is_superframe { Err(WireError::BadChecksum) } else { view.verify_checksum() };
             if let Err(error) = verified {
                 return Some(Err(error));

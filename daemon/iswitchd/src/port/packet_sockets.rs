@@ -38,7 +38,7 @@ struct Passed {
 type Answer = Result<Passed, String>;
 
 impl PacketSockets {
-    /// Opens the sockets. The threads serve consecutive UDP ports, starting with that of the classifier. Needs
+    /// Opens the sockets. The threads serve consecutive UDP ports, starting with the classifier's port. Needs
     /// `CAP_NET_RAW`, and `CAP_NET_ADMIN` for the ingress rule.
     ///
     /// # Errors

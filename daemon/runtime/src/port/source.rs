@@ -1,5 +1,5 @@
-//! Validation of source addresses: an answer to an invalid one would go to a group, to no host, or back to this
-//! machine.
+//! Validation of source addresses: an answer to an invalid source address would go to a group, to no host, or back to
+//! this machine.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -16,7 +16,7 @@ pub enum BadSource {
 }
 
 /// Checks that a sender can be answered. `mac` is the source MAC address of the frame, if the port sees frames;
-/// `is_loopback` states whether the sender may be on this machine.
+/// `is_loopback` indicates whether the sender may be on this machine.
 pub fn check(source: SocketAddrV4, mac: Option<[u8; 6]>, is_loopback: bool) -> Result<(), BadSource> {
     let address = *source.ip();
     let is_hosts = address != Ipv4Addr::UNSPECIFIED

@@ -27,7 +27,7 @@ pub struct UdpPort {
 }
 
 impl UdpPort {
-    /// Binds the socket. From the classifier, only the ToS values are used; the UDP port is not.
+    /// Binds the socket. Uses only the ToS values of the classifier, not its UDP port.
     ///
     /// # Errors
     /// Returns the errors of `bind(2)`.

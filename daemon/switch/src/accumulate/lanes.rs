@@ -1,9 +1,10 @@
 //! The loops over the floats of a packet, generic over the length of the SIMD registers.
 //!
-//! The loops begin at a position where registers of the sum do not straddle cache lines, because stores across cache
-//! lines are slow. The floats before that position and those after the last whole register are covered by two registers
-//! that overlap those of the loop. Both are computed first, from the original values, so that the floats in an overlap
-//! are computed twice with bit-identical results, and no scalar loop is needed.
+//! The loops begin at a position from which no register of the sum straddles two cache lines, because stores across
+//! cache lines are slow. One extra register covers the floats before that position, and another covers those after the
+//! last whole register; both overlap registers of the loop. The extra registers are computed first, from the original
+//! values. The floats in an overlap are therefore computed twice, with bit-identical results, and no scalar loop is
+//! needed.
 //!
 //! If the CPU offers no wider SIMD level than the compile target (no AVX2, or another architecture), scalar loops that
 //! the compiler vectorizes are used instead.
@@ -79,7 +80,7 @@ pub(super) fn canonical(x: f32) -> f32 {
 
 #[inline(always)]
 fn canonical_lanes<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
-    // Only a NaN differs from itself.
+    // Only a NaN compares unequal to itself.
     simd.select_f32s(simd.equal_f32s(x, x), x, simd.splat_f32s(CANONICAL_NAN))
 }
 
@@ -193,15 +194,16 @@ fn add_into<S: Simd>(simd: S, sum: &mut [f32], payload: &[u8], packet: &mut [u8]
 pub(super) fn has_non_finite<S: Simd>(simd: S, payload: &[u8]) -> bool {
     let words = words(payload);
     if is_short::<S>(words.len()) {
-        // An exponent of all ones carries into the sign bit. Without an early exit, the compiler can vectorize the
-        // loop.
+        // If the exponent is all ones, the sum carries into the sign bit. There is no early exit, so that the compiler
+        // can vectorize the loop.
         let carry = |bits: u32| (bits & MAGNITUDE_MASK) + LOWEST_EXPONENT_BIT;
         return words.iter().fold(0, |all, word| all | carry(u32::from_le_bytes(*word))) > MAGNITUDE_MASK;
     }
     let (magnitude, lowest) = (simd.splat_u32s(MAGNITUDE_MASK), simd.splat_u32s(LOWEST_EXPONENT_BIT));
     let width = size_of::<S::u32s>();
     let last = &payload[words.len() * FLOAT_LEN_BYTES - width..][..width];
-    // An exponent of all ones carries into the sign bit. Two independent chains of operations hide the latency.
+    // If the exponent is all ones, the sum carries into the sign bit. Two independent chains of operations hide the
+    // latency.
     let carry = |bytes: &[u8]| {
         let bits: S::u32s = pod_read_unaligned(&bytes[..width]);
         simd.add_u32s(simd.and_u32s(bits, magnitude), lowest)

@@ -2,7 +2,7 @@
 //!
 //! The arithmetic follows the same rules as the hardware implementation (RTL): IEEE 754 binary32, round to nearest
 //! even, subnormals kept, additions in order of arrival unless a fixed order is configured, every NaN canonical. A
-//! first contribution is computed as +0.0 + x, which turns -0.0 into +0.0, as an adder whose buffer was cleared would.
+//! first contribution is computed as +0.0 + x, which turns -0.0 into +0.0, just as an adder with a cleared buffer does.
 //! Rust neither reorders nor fuses these operations.
 //!
 //! Payloads are little-endian floats at any alignment; packets of 16-bit elements are widened first. The loops are

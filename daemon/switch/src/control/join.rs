@@ -18,8 +18,8 @@ use crate::reason::DropReason;
 use crate::reply::{self, Refusal, Request};
 use crate::state::State;
 
-/// Processes a Join. `is_proven` states whether the Join contained the nonce that the switch had issued to the sender's
-/// address.
+/// Processes a Join. `is_proven` indicates whether the Join contained the nonce that the switch had issued to the
+/// sender's address.
 pub(super) fn handle_join(
     state: &mut State,
     from: &Endpoint,
@@ -84,7 +84,7 @@ fn query(state: &State, id: u32, join: &JoinRepr) -> Result<Option<MemberAt>, Re
     job.mismatch(join).map_or(Ok(None), |mismatch| Err(mismatch.into()))
 }
 
-/// Processes a Join that is not a query. `has_nonce` states whether it contained the current nonce of its sender.
+/// Processes a Join that is not a query. `has_nonce` indicates whether it contained the current nonce of its sender.
 fn try_join(
     state: &mut State,
     from: &Endpoint,
@@ -166,7 +166,7 @@ fn give_way(state: &mut State, id: u32, join: &JoinRepr) -> Option<Dismissed> {
 }
 
 /// Updates a member from a repeated Join. A member that is a switch may now represent a different number of workers.
-/// `has_nonce` states whether the Join contained the member's current nonce.
+/// `has_nonce` indicates whether the Join contained the member's current nonce.
 fn renew(state: &mut State, at: MemberAt, join: &JoinRepr, has_nonce: bool) {
     let Some(job) = state.jobs.get_mut(at.job) else { return };
     let is_forming = !job.is_formed();

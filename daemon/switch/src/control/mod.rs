@@ -117,8 +117,8 @@ fn handle_leave(state: &mut State, from: &Endpoint, request: Request, at: Member
     lifecycle::remove_member(state, at, Departure::Leave);
 }
 
-/// Clears a job. Its members rejoin, and the histories in their Joins state which sums they have. If the job continued
-/// with the same members instead, a sum that only some of them have received would go unnoticed.
+/// Clears a job. Its members rejoin, and the histories in their Joins show which sums they have. If the job instead
+/// continued with the same members, it would go unnoticed that only some of them have received a certain sum.
 fn handle_reset(state: &mut State, from: &Endpoint, request: Request, at: MemberAt, boot: u64) {
     let Some(job) = state.jobs.get_mut(at.job) else { return };
     let is_over = boot != 0 && boot != job.epoch();

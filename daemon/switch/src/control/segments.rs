@@ -130,8 +130,8 @@ fn missing_of(
     Ok(bitmap_of(range, indices().filter(|index| is_missing(range.round, *index))))
 }
 
-/// Returns those of the requested segments for which neither the core has a result nor the card the contribution of the
-/// sender.
+/// Returns those of the requested segments for which the core has no result and the card lacks the sender's
+/// contribution.
 fn missing_on_card(
     state: &mut State,
     from: &Endpoint,

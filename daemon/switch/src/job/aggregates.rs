@@ -15,7 +15,7 @@ use crate::origin::Position;
 use crate::reason::DropReason;
 
 /// Aggregates of a job: the one that is being filled, and the latest finished ones. If the switch has a parent,
-/// `filling` is the aggregate after the latest aggregate of which a result has arrived, and earlier aggregates may lack
+/// `filling` is the aggregate after the latest one for which a result has arrived, and earlier aggregates may lack
 /// results.
 #[derive(Debug)]
 pub(crate) struct Aggregates {

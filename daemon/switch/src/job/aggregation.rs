@@ -68,8 +68,9 @@ impl<'a> Aggregation<'a> {
     }
 
     /// Processes one contribution of a member. If it completes the sum, the sum goes into one of `batches`.
-    // The arguments are not combined in a struct: it would be passed in memory, and read immediately in wider words
-    // than it was written in, which stalls the processor for a sixth of the processing time of a packet.
+    // The arguments are deliberately not combined in a struct. A struct would be passed in memory and read back
+    // immediately in wider words than it was written in. The resulting stall takes a sixth of the processing time of a
+    // packet.
     pub(crate) fn contribute(
         &mut self,
         member: MemberId,
@@ -172,7 +173,7 @@ impl<'a> Aggregation<'a> {
 
     /// Returns the reason for dropping a packet that cannot be a contribution. A sum that a member supplied to an
     /// earlier incarnation of the job may arrive late, and its elements may be longer than the elements of
-    /// contributions. The reason for dropping such a sum concerns its round rather than its length, so that the member
+    /// contributions. The reason given for dropping such a sum is its round rather than its length, so that the member
     /// does not fail.
     fn better_reason(&self, member: MemberId, seg: Seg, reason: DropReason) -> DropReason {
         if reason != DropReason::LengthMismatch || self.job.layout.elements() == ElementTypes::F32 {

@@ -1,7 +1,7 @@
-//! A job whose rounds a card sums: the card's results become finished segments of the core.
+//! A job whose rounds are summed by a card: the core stores the card's results as finished segments.
 //!
-//! The core needs them for everything that it still does itself: it knows which rounds are open and finished, answers
-//! Helps, compares digests, and sends results to members that do not hear the group.
+//! The core needs these results for the tasks that it still performs itself: it tracks which rounds are open and
+//! finished, answers Helps, compares digests, and sends results to members that do not hear the group.
 
 use iswitch_protocol::limits::FLOAT_LEN_BYTES;
 use iswitch_protocol::{Round, Seg};
@@ -38,8 +38,8 @@ impl Carded<'_> {
         match job.rounds.open_round(newest) {
             None => Some(newest.next()),
             Some(open) if open.unfinished == 0 => Some(newest.next()),
-            // No member has a result of the round yet. Its contributions to the core are lost; the senders repeat them
-            // when an Ack names them as missing.
+            // No member has a result of the round yet. The contributions that the core has received are lost; the
+            // senders repeat them when an Ack names them as missing.
             Some(open) => {
                 let is_whole = open.unfinished == job.layout.segment_count() && open.replay == Replay::Not;
                 let takes_part = job.members.starting_by(newest) == job.members.present();
@@ -58,8 +58,8 @@ impl Carded<'_> {
         }
     }
 
-    /// Stores a result from the card. `floats` are its little-endian floats. Returns false if the result is not one of
-    /// the newest two rounds or the next one, or if the core has it already.
+    /// Stores a result from the card. `floats` are its little-endian floats. Returns false if the result does not
+    /// belong to one of the newest two rounds or to the next one, or if the core already has it.
     pub(crate) fn finish(&mut self, seg: Seg, floats: &[u8]) -> bool {
         let Seg { index, round, contributions } = seg;
         let (layout, numbers) = (&self.0.job.layout, self.0.job.rounds.numbers());
@@ -83,7 +83,8 @@ impl Carded<'_> {
         let contributors = open.participants;
         *self.0.slot_mut(round, index) = Slot { contributors, generation, round, contributions, state };
         if contributions >= contributors.len() {
-            // Contributions do not pass through the core, so a sum of all participants is their sign of life.
+            // Contributions do not pass through the core, so a sum over all participants counts as a sign that each of
+            // them is alive.
             let now = self.0.now;
             for id in contributors.iter() {
                 if let Some(member) = self.0.job.members.get_mut(id) {

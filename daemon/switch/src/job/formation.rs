@@ -1,8 +1,8 @@
 //! Completion (formation) of a job, and the choice of the rounds at which its members start.
 //!
-//! A restarted switch knows nothing of its jobs. The members rejoin, and their histories state which sums they have.
-//! The job continues with round numbers that no packet from before the restart can contain. If some members lack the
-//! last sum, the members that hold it resend it: that round is replayed, not summed.
+//! A restarted switch knows nothing of its jobs. The members rejoin, and their histories show which sums they have. The
+//! job continues with round numbers that no packet from before the restart can contain. If some members lack the last
+//! sum, the members that hold it resend it: that round is replayed, not summed.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -22,16 +22,16 @@ use crate::event::Departure;
 use crate::ids::{MemberId, MemberSet};
 
 /// Minimum distance, in rounds, from the latest round that a member names to the first round of a resumed job. It
-/// allows for a member whose next round is one round behind the other members, and for one round that is replayed.
+/// allows for a member whose next round is one behind that of the other members, and for one round that is replayed.
 const RESUME_GAP_ROUNDS: u32 = 3;
 /// Upper bound (exclusive) of the gap that is added to [`RESUME_GAP_ROUNDS`], in rounds. The gap is derived from the
 /// epoch, so that successive runs of the switch do not use the same rounds.
 const RESUME_GAP_DRAWN: u64 = 256;
 
-/// Distance, in rounds, beyond which no packet in flight of a member that names one round can carry the other one.
+/// Maximum distance, in rounds, between two rounds that packets in flight from the same member can name.
 const FAR_ROUNDS: u32 = 1 << 16;
 
-/// Bit of the field `behind` in a switch's Join to an asynchronous job. If it is set, the field holds the number of an
+/// Bit of the `behind` field in a switch's Join to an asynchronous job. If it is set, the field holds the number of an
 /// aggregate.
 const NAMED: u64 = 1 << ROUND_BITS;
 
@@ -118,7 +118,7 @@ fn later(a: Round, b: Round) -> Round {
 }
 
 /// Returns the latest aggregate that the Join of a member of an asynchronous job names. A child switch names the latest
-/// aggregate of its Fresh members in the field `behind` (M-9).
+/// aggregate of its Fresh members in the `behind` field (M-9).
 fn latest_named(resume: &ResumeRepr) -> Round {
     let is_stated = resume.behind & NAMED != 0;
     if is_stated { later(resume.round, Round::new(resume.behind as u32)) } else { resume.round }
@@ -221,9 +221,10 @@ impl Job {
         }
     }
 
-    /// Returns whether all members are still at this switch, as far as the switch has to know it before it completes
-    /// the job (M-14). Otherwise, the Join of a worker that has moved away, perhaps without having been able to leave,
-    /// would state sums that are no longer the latest ones of that worker.
+    /// Returns whether all members have shown that they still use this switch, if the switch must know this before it
+    /// completes the job (M-14). Without this check, the job could be completed with a worker that has moved to another
+    /// switch, perhaps without having been able to leave this one. The sums that its Join states would then no longer
+    /// be its latest ones.
     pub(crate) fn is_attended(&self) -> bool {
         !self.roams() || self.members.are_shown()
     }
@@ -247,8 +248,8 @@ impl Job {
     }
 
     /// Returns whether the incarnation of the job ends because a member departs for the reason `why`. A worker that
-    /// leaves before it has shown that it knows that the job is complete did not intend to leave a complete job: it
-    /// moves to another switch.
+    /// leaves before it has shown that it knows that the job is complete did not intend to leave a complete job: it is
+    /// moving to another switch.
     pub(crate) fn ends_without(&self, id: MemberId, why: Departure) -> bool {
         let is_lost = match why {
             Departure::Silent | Departure::Restarted => true,

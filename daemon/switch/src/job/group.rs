@@ -18,8 +18,8 @@ use crate::job::members::Member;
 
 /// Number of consecutive periodic Probes that a contributing member may leave unconfirmed.
 const MAX_UNCONFIRMED: u8 = 2;
-/// Number of vectors that a member contributes before an unconfirmed Probe counts as a sign of loss. A member does not
-/// read its sockets while it computes.
+/// Number of vectors that a member must contribute after a Probe before the missing confirmation counts as a sign of
+/// loss. A member that is computing does not read its sockets.
 const VECTORS_PER_PROBE: u64 = 2;
 /// Maximum distance, in rounds, between two rounds whose missed results count as consecutive misses. After a miss, the
 /// member receives the results of the round under way and of the next one by unicast.
@@ -267,7 +267,7 @@ impl Group {
         }
     }
 
-    /// Makes the switch also send the results of a round to a member by unicast.
+    /// Makes the switch send the results of a round to a member by unicast as well.
     fn doubt(&mut self, id: MemberId, round: Round) {
         let others = self.doubted.filter(|(other, _)| *other == round);
         let others = others.map_or(MemberSet::EMPTY, |(_, members)| members);

@@ -3,8 +3,8 @@
 use iswitch_protocol::Round;
 use iswitch_protocol::history::Chain;
 
-/// Number of consecutive rounds among which the next rounds of all members of one parent lie. Two rounds can be open at
-/// once, one may be finished for only some of the members, and a Fresh member starts one round after these.
+/// Length of the range of consecutive rounds that contains the next round of every member of one parent. Two rounds can
+/// be open at once, one may be finished for only some of the members, and a Fresh member starts one round after these.
 pub(super) const STARTS: usize = 4;
 
 /// The histories before and after the latest round of a job.

@@ -53,7 +53,7 @@ pub(crate) struct Member {
 /// Whether a worker that can move to another switch was at this one when the last member joined (M-14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// The switch has not asked since the last member joined: others are missing.
+    /// The switch has not asked since the last member joined, because other members are still missing.
     Unasked,
     /// The switch has asked the member to repeat its Join with a new nonce.
     Asked,
@@ -75,7 +75,8 @@ pub(crate) struct Start {
 /// The authenticated session of a member in a job with a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Session {
-    /// Nonce with which the member was admitted, to which its trailers are bound; [`NO_SESSION`] if the job has no key.
+    /// Nonce with which the member was admitted; its trailers are bound to this nonce. [`NO_SESSION`] if the job has no
+    /// key.
     nonce: u64,
     /// Highest counter in the member's trailers so far.
     counter: u64,
@@ -126,8 +127,8 @@ impl Member {
         self.start.standing == Standing::Awaits && self.start.round == round
     }
 
-    /// Returns whether the switch has asked the member whether it is still at this switch, and the member has not
-    /// answered.
+    /// Returns whether the switch has asked the member to show that it still uses this switch, and the member has not
+    /// answered yet.
     pub(crate) fn is_asked(&self) -> bool {
         self.presence == Presence::Asked
     }
@@ -137,7 +138,7 @@ impl Member {
         Some((self.reception.port()?, *self.endpoint.local.ip()))
     }
 
-    /// Records `segments` contributions that were accepted together, the last of them to `round`.
+    /// Records `segments` contributions that were accepted together; the last of them was for `round`.
     pub(crate) fn note_progress(&mut self, segments: u64, round: Option<Round>, now: Instant) {
         if segments > 0 {
             let segments = self.progress.segments + segments;
@@ -156,7 +157,7 @@ pub(crate) struct Members {
     had_switches: bool,
     /// Whether one of the members is or was a worker that can move to another switch.
     had_roaming_workers: bool,
-    /// Members that have not shown since the job was completed that they know this; see [`Self::is_confirmed`].
+    /// Members that have not yet shown that they know that the job is complete; see [`Self::is_confirmed`].
     unconfirmed: MemberSet,
     names: Names,
 }
@@ -215,7 +216,7 @@ impl Members {
         self.had_roaming_workers
     }
 
-    /// Returns whether all members have shown that they were at this switch when the last of them joined.
+    /// Returns whether all members have shown that they were using this switch when the last of them joined.
     pub(super) fn are_shown(&self) -> bool {
         self.iter().all(|(_, member)| member.presence == Presence::Shown)
     }
@@ -286,7 +287,7 @@ impl Members {
         self.iter().filter(|(_, member)| !round.is_before(member.start.round)).map(|(id, _)| id).collect()
     }
 
-    /// Moves the start of each member that would start before `round` to `round`.
+    /// Postpones to `round` the start of any member that would otherwise start earlier.
     pub(super) fn start_no_earlier_than(&mut self, round: Round) {
         for (_, member) in self.iter_mut().filter(|(_, member)| member.start.round.is_before(round)) {
             member.start.round = round;
@@ -315,7 +316,7 @@ impl Members {
         self.names.of(member)
     }
 
-    /// Records the names that a member has stated. Returns whether this is its first statement.
+    /// Records the names that a member has stated. Returns whether the member has not stated any names before.
     pub(crate) fn state_name(&mut self, id: MemberId, name: &NameRepr) -> bool {
         self.names.state(id, name)
     }

@@ -109,7 +109,7 @@ pub(crate) struct Memory {
     pub(crate) generation: Generation,
 }
 
-/// Properties of a new job that the switch decides.
+/// Properties of a new job that the switch determines.
 pub(crate) struct Beginning {
     pub(crate) layout: VectorLayout,
     pub(crate) founder: Ipv4Addr,
@@ -426,7 +426,7 @@ impl Job {
         }
     }
 
-    /// Adopts the threshold H of the topmost switch for an asynchronous job. `is_pinned` states whether H was set by
+    /// Adopts the threshold H of the topmost switch for an asynchronous job. `is_pinned` indicates whether H was set by
     /// SetH.
     pub(crate) fn adopt_threshold(&mut self, threshold: u16, is_pinned: bool) {
         if self.passes_on() {
@@ -585,7 +585,7 @@ impl Job {
         aggregates.is_some_and(|aggregates| aggregates.lower_threshold(threshold, is_pinned))
     }
 
-    /// Returns the quantities from which the repeat budgets of the members are replenished.
+    /// Returns the quantities that determine how fast the members' repeat budgets grow.
     pub(crate) fn income(&self, now: Instant, lease: Duration) -> Income {
         Income { segments: self.layout.segment_count(), results: self.results, now, lease }
     }

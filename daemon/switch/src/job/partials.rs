@@ -14,7 +14,7 @@ pub(super) const PARTIAL_SUMS: usize = 2;
 /// Partial sums of a job.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Partials {
-    /// Number of the partial sum that is being sent to the parent or, if none is being sent, of the next one.
+    /// Vector number of the partial sum that is being sent to the parent or, if none is being sent, of the next one.
     number: Round,
     /// Index (0 or 1) of the buffer to which vectors are added.
     filling: usize,
@@ -67,8 +67,8 @@ impl Partials {
         Some(self.number)
     }
 
-    /// Returns the index of the buffer of the partial sum with the number `number`, and the number of worker gradients
-    /// in it. Returns `None` unless this partial sum is being sent to the parent.
+    /// Returns the buffer index of partial sum `number`, and the number of worker gradients in that sum. Returns `None`
+    /// unless this partial sum is being sent to the parent.
     pub(super) fn rising(&self, number: Round) -> Option<(usize, u16)> {
         let contributions = self.rising.filter(|_| number == self.number)?;
         Some((1 - self.filling, contributions))

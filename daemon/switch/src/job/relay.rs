@@ -46,8 +46,8 @@ impl Aggregation<'_> {
         is_kept.then_some(slot.contributions)
     }
 
-    /// Puts a segment of the partial sum with the number `number` into the batch. Returns false if that partial sum is
-    /// not being sent to the parent.
+    /// Adds segment `index` of partial sum `number` to the batch. Returns false if that partial sum is not being sent
+    /// to the parent.
     pub(crate) fn push_rising(&mut self, number: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         let Some(aggregates) = self.job.rounds.asynchronous() else { return false };
         let rising = aggregates.partials().and_then(|partials| partials.rising(number));
@@ -64,7 +64,7 @@ impl Aggregation<'_> {
         vectors * self.job.layout.segment_count() as usize + index.get() as usize
     }
 
-    /// Returns the offset, in the sums of the job, of the partial sum in the buffer with the index `buffer`.
+    /// Returns the offset, in the sums of the job, of the partial sum in the buffer at index `buffer`.
     pub(super) fn partial_at(&self, aggregates: usize, buffer: usize) -> usize {
         self.aggregate_at(aggregates + self.job.max_members() as usize + buffer)
     }

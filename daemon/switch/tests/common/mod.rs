@@ -225,7 +225,7 @@ impl Harness {
         self.switch.counters()
     }
 
-    /// Returns the reason of the only drop since `before`.
+    /// Returns the reason for the only drop since `before`.
     pub(crate) fn only_drop_since(&self, before: &Counters) -> Option<DropReason> {
         assert!(self.counters().dropped() <= before.dropped() + 1);
         DropReason::all().find(|reason| self.counters().drops(*reason) > before.drops(*reason))

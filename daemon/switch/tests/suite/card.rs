@@ -1,5 +1,5 @@
-//! A switch whose rounds a card sums: the card's results become those of the switch, and the switch refuses what the
-//! card cannot sum.
+//! A switch whose rounds are summed by a card: the switch delivers the card's results as its own, and refuses jobs that
+//! the card cannot sum.
 
 use crate::common::*;
 use iswitch_protocol::wire::control::SegmentSetRepr;
@@ -72,8 +72,8 @@ fn an_incomplete_job_is_not_handed_over() {
     switch.join(1, join(2));
     assert_eq!(switch.switch.move_to_card(), None);
     switch.join(2, join(2));
-    // The first contribution opens the round in the core. The card can still take it over, because no member has a
-    // result of it, but it cannot take over a round with results.
+    // The first contribution opens the round in the core. The card could still take over that round, because no member
+    // has a result of it. Once the round has results, the card cannot take it over.
     switch.data(1, 0, 0, &[1.0, 1.0]);
     switch.data(2, 0, 0, &[1.0, 1.0]);
     assert_eq!(switch.switch.move_to_card(), None);

@@ -352,7 +352,7 @@ fn a_member_that_contributes_without_confirming_receives_results_by_unicast() {
         }
     }
     assert_eq!(world.hearing(), [1, 2]);
-    // A member that computes does not read its sockets, and keeps the group.
+    // A member that is computing does not read its sockets, but keeps the group.
     let mut world = World::heard(3);
     world.live(4 * PROBE_INTERVAL_MS, 3);
     assert_eq!(world.hearing(), [1, 2, 3]);

@@ -136,7 +136,8 @@ fn a_new_member_does_not_inherit_the_name_of_its_predecessor() {
     assert_eq!(status(&harness).name.as_deref(), Some("ppo"));
 }
 
-/// Asks for which members the oldest round waits; returns the round, their number, and the named ones.
+/// Asks for the members that the oldest round waits for. Returns the round, the number of these members, and the
+/// members that the answer names.
 fn absent(harness: &mut Harness, host: u8) -> (u32, u16, Vec<(Option<u16>, String)>) {
     let mut sent = harness.control(host, 9, ControlBody::Waiting);
     match (sent.pop(), sent.is_empty()) {

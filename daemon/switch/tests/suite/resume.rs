@@ -600,7 +600,7 @@ fn a_supplied_sum_has_the_element_type_of_results() {
     let expected = [1, 2, 3].map(|to| result(to, 2, REPLAY, 3, &[1.000_001]));
     assert_eq!(switch.send(2, Class::Data, &sum), expected);
     assert_eq!(switch.send(1, Class::Data, &sum), [result(1, 2, REPLAY, 3, &[1.000_001])]);
-    // The following round has contributions of 16 bits again.
+    // The following round has 16-bit contributions again.
     let refused = switch.send(1, Class::Data, &weighted(2, BASE, 1, &[1.0]));
     assert!(
         matches!(refused[..], [Sent::Ack { status: Status::LengthMismatch, expected: 10, .. }]),

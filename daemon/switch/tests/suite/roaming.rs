@@ -27,7 +27,7 @@ fn resuming(workers: u16) -> JoinRepr {
     JoinRepr { resume: Some(resume), ..roaming(workers) }
 }
 
-/// Lets hosts join the job, and answer the question of the switch whether they are still there.
+/// Makes hosts join the job, and answer when the switch asks whether they still use this switch.
 fn join_all(harness: &mut Harness, joins: impl IntoIterator<Item = (u8, JoinRepr)> + Clone) {
     for (host, join) in joins.clone() {
         harness.join(host, join);
@@ -37,7 +37,7 @@ fn join_all(harness: &mut Harness, joins: impl IntoIterator<Item = (u8, JoinRepr
     }
 }
 
-/// Lets a host answer the question of the switch whether it is still there, if the switch has asked.
+/// Makes a host answer if the switch has asked whether it still uses this switch.
 fn show(harness: &mut Harness, host: u8, join: JoinRepr) {
     let join = control(JOB, 1, ControlBody::Join(join));
     if let Some(answer) = harness.answer_challenge(host, &join) {
@@ -100,7 +100,7 @@ fn a_job_is_not_completed_with_a_worker_that_has_moved_away() {
     for _ in 0..3 {
         show(&mut harness, 2, later);
         assert!(!is_formed(&harness), "worker 1 has not answered");
-        // A repeated Join is no answer.
+        // A repeated Join does not count as an answer.
         let repeated = control(JOB, 1, ControlBody::Join(JoinRepr { nonce: 7, ..resuming(2) }));
         let asked = harness.deliver(1, Class::Control, &repeated, repeated.len());
         assert!(matches!(asked[..], [Sent::Ack { to: 1, status: Status::Challenge, .. }]), "{asked:?}");

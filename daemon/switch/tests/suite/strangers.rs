@@ -1,4 +1,4 @@
-//! Limits on non-members: which effects they can have on the switch and its members, mainly with forged Joins.
+//! Limits on the effects that non-members can have on the switch and its members, mainly through forged Joins.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

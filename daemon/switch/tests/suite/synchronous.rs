@@ -196,7 +196,7 @@ fn a_contribution_of_a_departed_member_does_not_replace_a_missing_one() {
     assert_eq!(
         switch.control(3, 2, ControlBody::Leave),
         [success(3, 2, 0)],
-        "two contributions with H = 2, but not of both members"
+        "two contributions with H = 2, but not from both members"
     );
     let expected = [1, 2].map(|to| result(to, 2, 0, 3, &[7.0]));
     assert_eq!(switch.data(2, 2, 0, &[2.0]), expected);

@@ -1,8 +1,8 @@
 //! Random values for the inputs of any module, drawn so that they exercise its logic.
 //!
-//! For [`EPISODE_CYCLES`] at a time, each bit is usually set, usually clear, or set in half of the cycles, so that
-//! streams flow, stall and pause. During the same cycles, most words of the same width are drawn from a few values that
-//! all ports share, so that addresses coincide and keys match.
+//! For [`EPISODE_CYCLES`] cycles at a time, each bit is usually set, usually clear, or set in half of the cycles, so
+//! that streams flow, stall and pause. During the same cycles, most words of the same width are drawn from a few
+//! values that all ports share, so that addresses coincide and keys match.
 
 use std::collections::BTreeMap;
 

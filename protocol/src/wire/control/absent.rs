@@ -1,4 +1,4 @@
-//! Absent: the members for which a round waits, in answer to a Waiting.
+//! Absent: the members that a round is waiting for, in answer to a Waiting.
 
 use super::bytes::{at_least, padded, put_u16, put_u32, round_at, u16_at};
 use super::name::UNKNOWN_RANK;
@@ -20,7 +20,7 @@ mod field {
     pub(super) const LIST_LEN: Range<usize> = 18..20;
 }
 
-/// A member for which a round waits, by the names that it has stated.
+/// A member that a round is waiting for, identified by the rank and the host name that it has stated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AbsentMember {
     /// Rank of the member in the training job; `None` if it is unknown or if the member is a switch.
@@ -29,7 +29,7 @@ pub struct AbsentMember {
     pub host: Label<MAX_HOST_LEN_BYTES>,
 }
 
-/// List of members in the format of the wire. A member that does not fit is omitted.
+/// List of members in wire format. A member that does not fit is omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbsentList {
     bytes: [u8; MAX_ABSENT_LEN_BYTES],
@@ -52,7 +52,7 @@ impl AbsentList {
         true
     }
 
-    /// Returns the list in the format of the wire.
+    /// Returns the list in wire format.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -61,9 +61,9 @@ impl AbsentList {
 /// Value of an Absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbsentRepr<'a> {
-    /// The oldest round that waits for members; 0 if there is none.
+    /// The oldest round that is waiting for members; 0 if there is none.
     pub round: Round,
-    /// Number of members for which the round waits.
+    /// Number of members that the round is waiting for.
     pub count: u16,
     /// The first of these members; see [`AbsentList::as_bytes`].
     pub list: &'a [u8],

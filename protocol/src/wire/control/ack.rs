@@ -93,7 +93,7 @@ pub struct AckRepr<'a> {
     pub standing: Standing,
     /// Whether the job is complete, that is, all workers that it waits for have joined.
     pub formed: bool,
-    /// Whether the switch has lost its parent, without which it delivers no new sums.
+    /// Whether the switch has lost its parent and therefore delivers no new sums.
     pub orphaned: bool,
     /// Whether a member has pinned the threshold H. If not, H follows the number of members.
     pub pinned: bool,

@@ -1,4 +1,4 @@
-//! Digest: a message that states a digest of a member's weights after a round.
+//! Digest: a message that reports a digest of a member's weights after a round.
 
 use super::bytes::{padded, put_u32, put_u64, round_at, u32_at, u64_at};
 use crate::segment::Round;

@@ -1,5 +1,5 @@
-//! Group, Probe and Heard: messages that announce the multicast group of a job and show whether a member receives the
-//! packets that are sent to the group.
+//! Group, Probe and Heard: messages that announce the multicast group of a job and determine whether a member
+//! receives the packets sent to the group.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 

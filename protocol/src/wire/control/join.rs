@@ -122,7 +122,8 @@ pub struct JoinRepr {
     /// Whether the member is a worker that can move to another switch (requirement M-14), or a switch that can move to
     /// another parent or has such a switch below it (requirement M-9). Such a worker declares a number of workers.
     pub roams: bool,
-    /// Whether the Join only updates the weight of an existing member; it is refused if the sender is not a member.
+    /// Whether the Join only updates the weight of an existing member. Such a Join is refused if its sender is not a
+    /// member.
     pub updates: bool,
     /// Whether the member is a worker that can receive results through a group (requirement B-1).
     pub groups: bool,

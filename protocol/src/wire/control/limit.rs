@@ -1,14 +1,14 @@
-//! Limits that a refusal names.
+//! Switch limits that a refusal names.
 
 use core::fmt;
 
-/// Limit of the switch that is the reason for refusing a Join.
+/// Switch limit that is the reason for refusing a Join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Limit {
-    /// Number of jobs of the switch.
+    /// Number of jobs on the switch.
     Jobs = 1,
-    /// Number of jobs of a switch with a parent: each job needs its own port to the parent.
+    /// Number of jobs on a switch with a parent: each job needs its own port to the parent.
     UplinkJobs = 2,
     /// Number of jobs without a key, on a switch that holds keys.
     KeylessJobs = 3,
@@ -75,7 +75,7 @@ impl Limit {
     }
 }
 
-/// A limit of the switch that a Join would exceed, and the value of the limit.
+/// A switch limit that a Join would exceed, and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Exceeded {
     /// The limit.
@@ -88,14 +88,14 @@ pub struct Exceeded {
 const VALUE_BITS: u32 = 56;
 
 impl Exceeded {
-    /// Encodes the limit for the field `history` of a refusal (requirement C-12).
+    /// Encodes the limit for the `history` field of a refusal (requirement C-12).
     pub const fn to_wire(self) -> u64 {
         let max = (1 << VALUE_BITS) - 1;
         let value = if self.value > max { max } else { self.value };
         (self.limit as u64) << VALUE_BITS | value
     }
 
-    /// Decodes the limit from the field `history` of a refusal. Returns `None` if the switch names no known limit.
+    /// Decodes the limit from the `history` field of a refusal. Returns `None` if the switch names no known limit.
     pub fn from_wire(history: u64) -> Option<Self> {
         let limit = Limit::from_code((history >> VALUE_BITS) as u8)?;
         Some(Self { limit, value: history & ((1 << VALUE_BITS) - 1) })

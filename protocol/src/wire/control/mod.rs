@@ -111,9 +111,9 @@ pub enum Action {
     Heard = 13,
     /// State the name of the job, its owner, and the host name and rank of the sender.
     Name = 14,
-    /// Ask for which members the oldest open round waits.
+    /// Ask which members the oldest open round is waiting for.
     Waiting = 15,
-    /// Name the members for which the oldest open round waits.
+    /// Name the members that the oldest open round is waiting for.
     Absent = 16,
 }
 
@@ -196,9 +196,9 @@ pub enum ControlBody<'a> {
     },
     /// State the name and the owner of the job, and the host name and the rank of the sender.
     Name(NameRepr),
-    /// Ask for which members the oldest open round waits.
+    /// Ask which members the oldest open round is waiting for.
     Waiting,
-    /// Sent by the switch in answer to a Waiting: the members for which the oldest open round waits.
+    /// Sent by the switch in answer to a Waiting: the members that the oldest open round is waiting for.
     Absent(AbsentRepr<'a>),
 }
 

@@ -1,6 +1,6 @@
-//! Notation in which tables of the documentation cite the tests of a statement: the path of a file in backticks, then
-//! its tests in backticks. Rules of the simulation's checker (rule `Sum`) and mutants (mutant `no_duplicate_check`) may
-//! also be cited.
+//! Notation in which documentation tables cite the tests that back a statement: the path of a file, followed by the
+//! names of tests in that file, each in backticks. Rules of the simulation's checker (rule `Sum`) and mutants (mutant
+//! `no_duplicate_check`) may also be cited.
 
 use std::collections::BTreeSet;
 use std::fs;

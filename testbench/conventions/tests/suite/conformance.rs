@@ -8,12 +8,12 @@ use iswitch_conventions::{report, root};
 use crate::citations::{self, cells};
 
 const CONFORMANCE: &str = "protocol/CONFORMANCE.md";
-/// Upper limit of the length of a restatement of a requirement in `CONFORMANCE.md`, in characters (exclusive).
+/// Exclusive upper limit on the length of a restated requirement in `CONFORMANCE.md`, in characters.
 const RESTATEMENT_CHARS: usize = 100;
 /// Prefix of the reason why a requirement, or a part of it, has no test.
 const NOT_TESTED: &str = "Not tested: ";
 
-/// Heading of the section of a requirement, and the number of the requirement.
+/// Section heading and number of a requirement.
 type Requirement<'a> = (&'a str, &'a str);
 
 fn read(path: &str) -> String {
@@ -35,7 +35,8 @@ fn requirements<'a>(text: &'a str, id_of: impl Fn(&'a str) -> Option<&'a str>) -
     found
 }
 
-/// Returns the requirement number that a list item of the specification states, as in `- **W-1** A packet is ours`.
+/// Returns the requirement number at the beginning of a list item in the specification, as in `- **W-1** A packet is
+/// ours`.
 fn stated(line: &str) -> Option<&str> {
     line.strip_prefix("- **")?.split_once("**").map(|(id, _)| id)
 }

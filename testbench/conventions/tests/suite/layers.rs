@@ -8,7 +8,7 @@ use iswitch_conventions::{linked, metadata, report, root};
 /// Heading of the section with the table.
 const SECTION: &str = "## Crates";
 
-/// Limits on what a package links or builds with its default features. Each entry states the package, the kinds of
+/// Limits on what a package links or builds with its default features. Each entry contains the package, the kinds of
 /// dependencies to count, their maximum number including the package itself, and the packages that must not be among
 /// them.
 const BUDGETS: [(&str, &str, usize, &[&str]); 2] = [
@@ -62,8 +62,9 @@ fn crate_dependencies_match_the_architecture() {
         let unused: Vec<_> = allowed.difference(&own).collect();
         if !extra.is_empty() || !unused.is_empty() {
             let name = &package.name;
-            problems
-                .push(format!("{name} depends on {extra:?} against ARCHITECTURE.md, and not on {unused:?}"));
+            problems.push(format!(
+                "{name} depends on {extra:?}, which ARCHITECTURE.md does not list, but not on {unused:?}, which it does"
+            ));
         }
     }
     let is_gone = |name: &&String| !members.iter().any(|package| package.name == **name);

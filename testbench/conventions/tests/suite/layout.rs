@@ -38,7 +38,7 @@ fn paths_in_the_documentation_exist() {
     let names = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     let tops: BTreeSet<String> =
         entries(root()).iter().filter(|path| path.is_dir()).filter_map(|path| names(path)).collect();
-    // What builds and runs have written, such as the runs of the README's first command, differs between machines.
+    // Files that builds and runs have written, such as those of the README's first command, differ between machines.
     let ignored = fs::read_to_string(root().join(".gitignore")).expect(".gitignore must be readable");
     let ignored: BTreeSet<&str> = ignored.lines().map(|line| line.trim_matches('/')).collect();
     let mut problems = Vec::new();

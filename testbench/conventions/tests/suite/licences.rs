@@ -8,7 +8,7 @@ use spdx::{Expression, LicenseReq};
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Lists of `.cargo/deny.toml` that are checked here; cargo-deny uses the same file.
+/// Lists in `.cargo/deny.toml` that this test uses; cargo-deny uses the same file.
 #[derive(Deserialize)]
 struct Policy {
     licenses: Licenses,

@@ -1,8 +1,8 @@
 //! Check that the lock files of packages outside the workspace agree with the manifests of the workspace.
 //!
-//! The build of a package outside the workspace reads the manifests of this workspace, but no command of the workspace
-//! updates that package's lock file. If a dependency is added to a crate, `cargo test --locked` therefore fails for
-//! that package and nowhere else.
+//! The build of a package outside the workspace reads the manifests of this workspace, but no command run in the
+//! workspace updates that package's lock file. So when a crate gains a dependency, `cargo test --locked` fails for that
+//! package and nowhere else.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Scripts of `packaging/`: shellcheck accepts them, and the release notes are the section of the changelog.
+//! Checks of the scripts in `packaging/`: shellcheck accepts them, and the release notes match the changelog section.
 
 use std::fs;
 use std::io::Write as _;
@@ -24,8 +24,8 @@ const CHANGELOG: &str = "\
 - The first release ([rack](./docs/guide/rack.md)).
 ";
 
-/// Returns the paths of the shell scripts below a directory: the files that begin with `#!` and name
-/// a shell.
+/// Returns the paths of the shell scripts below a directory: the files whose first line begins with `#!` and names a
+/// shell.
 fn scripts(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for path in entries(directory) {

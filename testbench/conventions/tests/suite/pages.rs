@@ -72,7 +72,7 @@ fn links_between_pages_have_existing_targets() {
             let lacks_anchor =
                 |anchors: &BTreeSet<String>| !fragment.is_empty() && !anchors.contains(fragment);
             if !root().join(&path).exists() {
-                problems.push(format!("{page}: the target {target} of a link does not exist"));
+                problems.push(format!("{page}: the link target {target} does not exist"));
             } else if anchors.get(&*path).is_some_and(lacks_anchor) {
                 problems.push(format!("{page}: {} has no heading #{fragment}", path.display()));
             }

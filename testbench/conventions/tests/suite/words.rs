@@ -5,7 +5,7 @@ use std::fs;
 use iswitch_conventions::{report, root, sources};
 
 const STYLE_PAGE: &str = "docs/style.md";
-/// Endings of the names of the files to check, which are files that people read.
+/// File-name endings of the files to check: the files that people read.
 const KINDS: [&str; 6] = [".md", ".rs", ".py", ".toml", ".service", ".h"];
 
 /// Returns the word list of the style page, in lower case.

@@ -1,4 +1,4 @@
-//! Hosts: the packets that they send, and the state that they keep from the answers.
+//! Hosts: the packets that they send, and the state that they derive from the answers.
 
 use iswitch_protocol::auth::{Conversation, Direction, TagKey};
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_SUPERFRAME_LEN_BYTES};

@@ -1,8 +1,9 @@
 //! Marked vectors, whose sums show which contributions they contain, and a ledger of the sums of each job.
 //!
 //! The first float of a segment is a power of 4 that identifies the host, so that the base-4 digits of a sum show how
-//! often each host's contribution is in it. The second float is the weight that the packet claims; the third is a hash
-//! of the host, job, round and segment. All floats are integers that are small enough for their sums to be exact.
+//! many times the sum includes each host's contribution. The second float is the weight that the packet claims; the
+//! third is a hash of the host, job, round and segment. All floats are integers that are small enough for their sums
+//! to be exact.
 
 use std::collections::{HashMap, HashSet};
 
@@ -123,7 +124,7 @@ fn canonical(floats: &[f32]) -> Vec<u32> {
     floats.iter().map(canonical).collect()
 }
 
-/// Checks that a sum of a round includes each host's contribution at most once and states the right number of
+/// Checks that a sum of a round includes each host's contribution at most once and reports the right number of
 /// contributions. A partial sum for the parent may include no contributions at all, if all members have left the round
 /// (H-8).
 fn check_round(topic: Topic, goes_up: bool, seg: Seg, floats: &[f32]) {

@@ -142,7 +142,7 @@ impl World {
                 let action = if *formed { Action::Help } else { Action::Ack };
                 (0, AckRepr { status, round, action, formed: *formed, ..ack })
             }
-            // Half of the answers to a Confirm state that an aggregate has taken the partial sum.
+            // Half of the answers to a Confirm report that an aggregate has taken the partial sum.
             Saying::Missing(offset_by, segments) if below.partial.is_some() => {
                 bits = bitmap(*segments);
                 let missing = SegmentSetRepr::of(range(below.partial?, *segments), &bits);

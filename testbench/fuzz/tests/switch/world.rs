@@ -445,7 +445,7 @@ impl World {
 fn check_no_amplification(from: &Endpoint, sent: &Sent, received: &[Received]) {
     let answers = received.iter().filter(|packets| packets.to.contains(from));
     let answered: usize = answers.map(|packets| packets.bytes.len()).sum();
-    assert!(answered <= sent.bytes.len(), "{answered} bytes answer the shorter {sent:?}");
+    assert!(answered <= sent.bytes.len(), "{answered} bytes were sent in answer to the shorter {sent:?}");
 }
 
 fn max_members(job: &JobStatus) -> usize {

@@ -67,7 +67,7 @@ pub(crate) fn join(scenario: &Scenario, mode: Mode) -> JoinRepr {
     }
 }
 
-/// Returns the names that the worker states, which depend on its instance.
+/// Returns the names that the worker declares, which depend on its instance.
 pub(crate) fn name(scenario: &Scenario) -> NameRepr {
     let rank = (scenario.instance & 1 == 1).then_some(scenario.instance as u16 & 0xff);
     let host = if scenario.instance & 2 == 2 { "gpu07" } else { "" };

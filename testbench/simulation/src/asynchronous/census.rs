@@ -11,8 +11,8 @@ use crate::checker::{Rule, Violation, violated};
 /// The members as reported by the switch.
 #[derive(Debug, Default)]
 pub(super) struct Census {
-    /// Time at which the switch last heard each member. Packets that may or may not renew the lease are ignored, so the
-    /// true time may be later.
+    /// Time at which the switch last heard from each member. Packets that may or may not renew the lease are ignored,
+    /// so the true time may be later.
     pub(super) heard: BTreeMap<SocketAddrV4, Instant>,
     /// Pinned threshold H; `None` if H is not pinned.
     pub(super) pinned: Option<u16>,

@@ -104,7 +104,8 @@ impl Simulation<'_> {
         Some((wanted, model))
     }
 
-    /// Returns whether a worker has a state, can begin with the job, or can fetch the state of another worker.
+    /// Returns whether a worker has a state, can begin with the job's initial state, or can fetch the state of another
+    /// worker.
     fn may_have_state(&self, worker: usize) -> bool {
         let other = &self.workers[worker];
         other.is_running
@@ -133,7 +134,7 @@ impl Simulation<'_> {
         candidates.max_by_key(|worker| (self.workers[*worker].updates, Reverse(*worker)))
     }
 
-    /// Returns the first aggregate from `wanted` on for which any worker has had the preceding state.
+    /// Returns the first aggregate, `wanted` or a later one, whose preceding state any worker has had.
     fn next_state_after(&self, epoch: u64, wanted: Round) -> Option<Round> {
         let own = (epoch, 0)..=(epoch, u32::MAX);
         let applied = self.aggregates.range(own.clone()).filter(|(_, known)| known.sum.is_some());

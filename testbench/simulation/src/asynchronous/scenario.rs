@@ -96,7 +96,7 @@ pub struct Scenario {
     /// Element types of data packets.
     #[serde(default)]
     pub elements: Elements,
-    /// Workers that hear the group of the job.
+    /// Reachability of the workers through the group of the job.
     #[serde(default)]
     pub groups: Groups,
     /// Workers that state their names.
@@ -122,12 +122,12 @@ pub struct Scenario {
 /// of a scenario.
 const TREE_SALT: u64 = 0x7472_6565_7472_6565;
 
-/// Returns the vector length of stored scenarios that lack the field `gradient_len`.
+/// Returns the vector length of stored scenarios that lack the `gradient_len` field.
 fn long_vector() -> u32 {
     150
 }
 
-/// Returns the lease of stored scenarios that lack the field `lease_ms`, in milliseconds. Their workers are never
+/// Returns the lease of stored scenarios that lack the `lease_ms` field, in milliseconds. Their workers are never
 /// killed.
 fn long_lease() -> u32 {
     Config::default().lease_ms
@@ -140,7 +140,7 @@ fn declared() -> bool {
 }
 
 impl Scenario {
-    /// Draws a scenario at random; `seed` determines it.
+    /// Draws a random scenario, which is derived from `seed`.
     pub fn draw(seed: u64) -> Self {
         let mut draw = Draw::new(seed);
         let count = draw.among(1..=8);
@@ -243,8 +243,8 @@ impl Scenario {
         workers[1..].iter().copied().max().unwrap_or(1).max(1)
     }
 
-    /// Adds kills of worker processes, and a lease after which killed workers are expelled. Some workers that are only
-    /// slow are expelled too when that lease expires.
+    /// Adds kills of worker processes, and a lease after which killed workers are expelled. Some workers that are
+    /// merely slow are also expelled when that lease expires.
     fn draw_crashes(&mut self, draw: &mut Draw) {
         self.duration = self.duration.max(SHORTEST_WITH_CRASHES);
         let micros = self.duration.as_micros() as u64;

@@ -1,4 +1,4 @@
-//! Scenarios of asynchronous simulations with a standby switch: times at which links to either switch are cut.
+//! Scenarios of asynchronous simulations with a standby switch: periods during which links to either switch are cut.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::checker::mix;
 use crate::roaming::STANDBY;
 use crate::swarm::Draw;
 
-/// Salt that is combined with the seed to draw what concerns the standby switch.
+/// Salt that is combined with the seed to draw the settings of the standby switch.
 const SALT: u64 = 0x7374_616e_6462_7921;
 
 /// The second switch of the workers.
@@ -18,14 +18,14 @@ const SALT: u64 = 0x7374_616e_6462_7921;
 pub struct Standby {
     /// Time for which a switch may be silent before a worker moves to the other one.
     pub silence: Duration,
-    /// Times at which links carry no packets.
+    /// Periods during which links carry no packets.
     pub cuts: Vec<Cut>,
 }
 
-/// A time at which the links between some of the workers and one switch carry no packets.
+/// A period during which the links between some of the workers and one switch carry no packets.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Cut {
-    /// Begin of the cut, from the start of the job.
+    /// Start of the cut, measured from the start of the job.
     pub at: Duration,
     /// Length of the cut.
     pub duration: Duration,
@@ -40,7 +40,7 @@ pub struct Cut {
 }
 
 impl Scenario {
-    /// Draws a scenario in which the workers have a standby switch; `seed` determines it.
+    /// Draws a random scenario, derived from `seed`, in which the workers have a standby switch.
     pub fn draw_with_standby(seed: u64) -> Self {
         let mut draw = Draw::new(mix(seed ^ SALT));
         let drawn = Self::draw(seed);

@@ -274,7 +274,7 @@ impl Simulation<'_> {
         }
         if self.incarnations.contains(&epoch) {
             let detail =
-                format!("a sum of epoch {epoch:x} was applied after sums of {:x?}", self.incarnations);
+                format!("a sum from epoch {epoch:x} was applied after sums from {:x?}", self.incarnations);
             return violated(Rule::Agreement, detail);
         }
         self.incarnations.push(epoch);

@@ -1,4 +1,4 @@
-//! Program that loads the switch core alone. `testbench instructions` runs it under Valgrind.
+//! Program that puts load on the switch core alone. `testbench instructions` runs it under Valgrind.
 
 use clap::Parser;
 use iswitch_simulation::core_load::{

@@ -1,4 +1,4 @@
-//! Standalone runner for random scenarios. `testbench mutants` builds it for each planted bug, without the rest of the
+//! Standalone runner for random scenarios. `testbench mutants` builds it for each mutant, without the rest of the
 //! testbench.
 
 use std::process::ExitCode;

@@ -42,10 +42,10 @@ pub(crate) struct Options {
     /// Seed of the first turn
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// CSV file in which to write the result of every run
+    /// CSV file for the result of every run
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// SVG file in which to write a figure
+    /// SVG file for a figure
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// Print the measurements as one line of JSON

@@ -1,4 +1,4 @@
-//! The subcommand `testbench attack`.
+//! The `testbench attack` subcommand.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The subcommand `testbench compare`: compares this protocol with simpler ones on the same networks.
+//! The `testbench compare` subcommand: compares this protocol with simpler ones on the same networks.
 
 use std::num::NonZero;
 use std::process::ExitCode;

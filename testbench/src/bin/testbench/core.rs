@@ -1,4 +1,4 @@
-//! The subcommand `testbench core`: compares the switch core with plain additions of the same bytes.
+//! The `testbench core` subcommand: compares the switch core with plain additions of the same bytes.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -27,8 +27,8 @@ struct Team {
 struct Times {
     /// Time from the start of the first thread to the end of the last one.
     elapsed: f64,
-    /// Processor time of the thread that used the most. Other processes on the machine affect it only in that they
-    /// displace data from the caches.
+    /// Processor time of the thread that used the most. Other processes on the machine affect this time only by
+    /// displacing data from the caches.
     processor: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The subcommand `testbench instructions`: counts the instructions of the core per packet with Valgrind.
+//! The `testbench instructions` subcommand: counts the instructions of the core per packet with Valgrind.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The subcommand `testbench lockstep`: compares the accelerator with the switch core.
+//! The `testbench lockstep` subcommand: compares the accelerator with the switch core.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     /// Number of packets to send
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
     packets: u64,
-    /// Number of jobs with loss to run instead of the packets
+    /// Number of jobs with packet loss to run, instead of --packets
     ///
     /// Workers lose contributions, Helps and results, and recover with Help.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "packets")]
@@ -81,7 +81,7 @@ fn lose(options: &Options, jobs: u64) -> Result<Recovered> {
     }
 }
 
-/// Builds the accelerator with Verilator and starts it. The temporary directory, if any, must outlive the process.
+/// Compiles the accelerator with Verilator, and starts it. The temporary directory, if any, must outlive the process.
 fn verilated(options: &Options) -> Result<(Verilated, Option<TempDir>)> {
     let verilog = generate::accelerator(options.build);
     let (directory, temporary) = match &options.build_dir {

@@ -91,10 +91,10 @@ enum Command {
     ///
     /// Needs Verilator and Icarus Verilog.
     RtlMutants(rtl_mutants::Options),
-    /// Carry out random actions of an operator on a daemon that serves several jobs
+    /// Perform random operator actions on a daemon that serves several jobs
     ///
-    /// Every sum must be exact, and no job may end that no action ended. The table shows the longest round of the jobs
-    /// during each kind of action. Needs root.
+    /// Every sum must be exact, and a job may end only if an action ends it. The table shows the longest round of the
+    /// jobs during each kind of action. Needs root.
     Year(year::Options),
 }
 

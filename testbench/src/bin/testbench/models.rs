@@ -1,4 +1,4 @@
-//! The subcommand `testbench models`.
+//! The `testbench models` subcommand.
 
 use std::process::{Command, ExitCode, Stdio};
 

@@ -1,4 +1,4 @@
-//! The subcommand `testbench mutants`: plants bugs in the protocol, which simulations or the core's tests must find.
+//! The `testbench mutants` subcommand: plants bugs in the protocol, which simulations or the core's tests must find.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -107,7 +107,7 @@ fn run_controls(bench: &Bench, mutants: &[Mutant], progress: &Progress) -> Resul
 /// Fails if the trial found a violation.
 fn check_control(name: &str, trial: &Trial, progress: &Progress) -> Result<f64> {
     if !trial.is_clean() {
-        bail!("the code violates a rule even without a mutant: {}", describe(trial));
+        bail!("the unmutated code already violates a rule: {}", describe(trial));
     }
     progress.note(&format!("{name}: {}", describe(trial)));
     Ok(trial.build_seconds + trial.run_seconds)

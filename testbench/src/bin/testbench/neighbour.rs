@@ -1,4 +1,4 @@
-//! The subcommand `testbench neighbour`.
+//! The `testbench neighbour` subcommand.
 
 use std::process::ExitCode;
 

@@ -58,7 +58,7 @@ pub(crate) struct Measured {
     /// Number of interleaved measurements of each contender
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) turns: u16,
-    /// CSV file in which to write the result of every turn of every contender
+    /// CSV file for the result of every turn of every contender
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The subcommand `testbench peers`.
+//! The `testbench peers` subcommand.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ pub(crate) struct Options {
     /// The default lengths are those of the four models in the iSwitch paper.
     #[arg(long, value_delimiter = ',', default_values_t = PAPER_FLOATS)]
     floats: Vec<u32>,
-    /// Measure vector sizes from 4 KiB to 64 MiB that grow by a factor of four
+    /// Measure vector sizes from 4 KiB to 64 MiB, in steps of a factor of four
     ///
     /// The sweep replaces --floats. The command prints one table of times for each number of workers.
     #[arg(long, conflicts_with = "floats")]

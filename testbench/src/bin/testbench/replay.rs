@@ -1,4 +1,4 @@
-//! The subcommand `testbench replay`.
+//! The `testbench replay` subcommand.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The subcommand `testbench rtl-mutants`: injects faults into the accelerator's RTL, which the checks must find.
+//! The `testbench rtl-mutants` subcommand: injects faults into the accelerator's RTL, which the checks must find.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The subcommand `testbench scale`.
+//! The `testbench scale` subcommand.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The subcommand `testbench scaling`.
+//! The `testbench scaling` subcommand.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -88,7 +88,7 @@ pub(crate) struct Options {
     /// Seed of the random delays
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Number of workers up to which every packet of every worker is simulated
+    /// Maximum number of workers for which every packet of every worker is simulated
     ///
     /// With more workers, the simulation follows one worker, which represents all others.
     #[arg(long, value_name = "WORKERS", default_value_t = 100)]

@@ -1,4 +1,4 @@
-//! The subcommand `testbench study`.
+//! The `testbench study` subcommand.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -35,10 +35,10 @@ pub(crate) struct Options {
 enum Part {
     /// Measure the time of an iteration with the switch, a server and a ring
     ///
-    /// In each iteration, a worker first waits for the computation time instead of computing a gradient. It then sums a
-    /// vector with the other workers through the switch, a parameter server or a ring. Needs root.
+    /// In each iteration, a worker first sleeps for the computation time instead of computing a gradient. It then sums
+    /// a vector with the other workers through the switch, a parameter server or a ring. Needs root.
     Replay(ReplayOptions),
-    /// Measure the time of each phase of an iteration of this project's algorithms
+    /// Measure the time of each phase of an iteration in this project's algorithms
     Split(SplitOptions),
     /// Train with each method, and compare the learning curves
     ///
@@ -132,10 +132,10 @@ struct ConvergenceOptions {
     /// Algorithms to train
     #[arg(long, value_delimiter = ',', default_values = ["a2c", "dqn", "ppo", "ddpg"], value_parser = task)]
     algorithms: Vec<Task>,
-    /// Number of workers of each run
+    /// Number of workers in each run
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
     workers: u16,
-    /// Number of seeds of each method; the first seed is 1
+    /// Number of seeds per method; the first seed is 1
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
     /// Number of environment steps of each run [default: that of `iswitch train`]
@@ -156,10 +156,10 @@ struct ElementsOptions {
     /// Element types to train with; all others are compared with the first
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_values = ["f32", "bf16", "f16"])]
     wire: Vec<ElementTypes>,
-    /// Number of workers of each run
+    /// Number of workers in each run
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
     workers: u16,
-    /// Number of seeds with which each element type is trained
+    /// Number of seeds per element type
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
     /// First seed; the others are the numbers that follow it

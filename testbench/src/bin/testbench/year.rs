@@ -1,4 +1,4 @@
-//! The subcommand `testbench year`.
+//! The `testbench year` subcommand.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use crate::output::{exit, print};
 pub(crate) struct Options {
     /// Number of actions
     ///
-    /// Each kind of action comes once, in the order of --only's list. Further actions are drawn at random.
+    /// Each kind of action is performed once, in the order of the list in --only. Further actions are drawn at random.
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
     actions: u32,
     /// Number of jobs; every second one has a key
@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// Number of workers of each job, each in a network namespace of its own
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=32))]
     workers: u8,
-    /// Seed of the draws
+    /// Seed for the random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Kinds of actions to draw from [default: all]

@@ -31,7 +31,7 @@ struct State {
     received: u64,
     /// Reason why no more bytes will arrive; `None` if the download has not failed.
     failure: Option<String>,
-    /// Wakers of the readers that wait for more bytes.
+    /// Wakers of the readers that are waiting for more bytes.
     waiting: HashMap<u64, Waker>,
     readers: u64,
 }
@@ -45,7 +45,7 @@ impl Arriving {
         &self.manifest
     }
 
-    /// Appends received bytes, and wakes the readers that wait for them.
+    /// Appends received bytes, and wakes the readers that are waiting for them.
     fn push(&self, bytes: Bytes) {
         let mut state = self.lock();
         let start = state.received;
@@ -61,7 +61,7 @@ impl Arriving {
         state.wake();
     }
 
-    /// Returns a reader of a range of the object. The reader returns the bytes that have already arrived, and then the
+    /// Returns a reader for a range of the object. It yields the bytes that have already arrived, and then the
     /// remaining bytes as they arrive.
     pub(crate) fn follow(self: &Arc<Self>, range: Range<u64>) -> Follower {
         let mut state = self.lock();
@@ -81,7 +81,7 @@ impl State {
         self.waiting.drain().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Returns some of the received bytes. They begin at the start of `wanted` and extend at most to its end.
+    /// Returns received bytes that begin at the start of `wanted` and do not extend past its end.
     fn piece(&self, wanted: &Range<u64>) -> Option<Bytes> {
         if wanted.start >= self.received {
             return None;

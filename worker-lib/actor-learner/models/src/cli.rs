@@ -212,7 +212,7 @@ pub struct ServeArgs {
     /// Clients that may publish: nobody, unix or everywhere
     ///
     /// With nobody, no client may publish. With unix, clients that connect to a Unix socket of the server may publish.
-    /// With everywhere, all clients that can reach the server may publish.
+    /// With everywhere, any client that can reach the server may publish.
     #[arg(long, default_value = "unix")]
     publish_from: PublishFrom,
     /// File with the bearer token that publishers must send
@@ -240,7 +240,7 @@ impl ServeArgs {
         self.server.warn(&server.access);
         if publish_from == PublishFrom::Everywhere && server.access.publish.is_none() {
             eprintln!(
-                "iswitch-models: every client that can reach the server may publish; to require a token, pass \
+                "iswitch-models: any client that can reach the server may publish; to require a token, pass \
                  --publish-token-file"
             );
         }
@@ -269,7 +269,7 @@ pub struct CellArgs {
     /// Maximum age of a version while upstream is unreachable, in milliseconds
     ///
     /// While upstream cannot be reached, the cell continues to serve the version that was last known to be the latest,
-    /// but only for this time. After that, it responds with status 504.
+    /// but only for this long. After that, it responds with status 504.
     #[arg(long, default_value_t = millis(MODEL_AGE_MAX), value_parser = clap::value_parser!(u64).range(1..))]
     model_age_max_ms: u64,
     /// Timeout for an upstream server that sends nothing, in milliseconds
@@ -391,7 +391,7 @@ pub struct NginxArgs {
     listen: String,
     /// Address of a learner or another cell: HOST:PORT or unix:PATH
     ///
-    /// Repeatable. If the first one fails, nginx asks the others.
+    /// Repeatable. If the first one fails, nginx tries the others.
     #[arg(long, required = true)]
     upstream: Vec<Endpoint>,
     /// Absolute path of a directory for the cache

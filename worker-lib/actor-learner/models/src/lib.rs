@@ -2,9 +2,9 @@
 //!
 //! The learner publishes immutable objects `/models/NAME/VERSION` and a small pointer `/models/NAME/latest` from a
 //! [`ModelStore`] ([`learner::serve`]). Any HTTP cache can stand between the learner and the actors of a cell: the
-//! built-in one ([`cell::serve`]), which has no dependencies, or nginx ([`nginx::NginxCell`]). Actors read with a
-//! [`ModelClient`] from their cell, and from other cells or the learner if the cell fails. Menger (Yazdanbakhsh and
-//! Chen, Google AI blog 2020) uses such caches between its learner and its actors. See docs/models.md.
+//! built-in one ([`cell::serve`]), which has no dependencies, or nginx ([`nginx::NginxCell`]). Actors use a
+//! [`ModelClient`] to read from their cell, or from other cells or the learner if the cell fails. Menger (Yazdanbakhsh
+//! and Chen, Google AI blog 2020) uses such caches between its learner and its actors. See docs/models.md.
 //!
 //! ```
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::client::Endpoint;
 
-/// Template of the nginx configuration, with placeholders of the form `@NAME@`.
+/// The template of the nginx configuration, with placeholders of the form `@NAME@`.
 pub const TEMPLATE: &str = include_str!("../nginx/cell.conf");
 
 /// nginx configuration that caches models for the actors of a cell.
@@ -13,9 +13,9 @@ pub const TEMPLATE: &str = include_str!("../nginx/cell.conf");
 pub struct NginxCell {
     /// Address to listen on, in nginx's notation: `PORT`, `ADDRESS:PORT` or `unix:PATH`.
     pub listen: String,
-    /// Addresses of learners or other cells. If the first one fails, nginx asks the others.
+    /// Addresses of learners or other cells. If the first one fails, nginx tries the others.
     pub upstream: Vec<Endpoint>,
-    /// Absolute path of a dedicated directory for the cache, the process id and the error log.
+    /// The absolute path of a dedicated directory for the cache, the process id and the error log.
     pub directory: PathBuf,
     /// Maximum size of the models on disk, in bytes.
     pub capacity_bytes: u64,

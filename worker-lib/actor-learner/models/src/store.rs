@@ -61,10 +61,10 @@ pub enum PublishError {
         limit_bytes: u64,
     },
     /// The model is empty.
-    #[error("the model is 0 bytes long, expected at least 1")]
+    #[error("the model is empty")]
     Empty,
     /// The store has reached its maximum number of models.
-    #[error("cannot add model {name}: this store already keeps {limit} models, its maximum")]
+    #[error("cannot add model {name}: this store already holds its maximum of {limit} models")]
     TooManyNames {
         /// Name of the rejected model.
         name: ModelName,

@@ -14,7 +14,7 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
-/// Certificate chain and its private key.
+/// A certificate chain and its private key.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// Path of the PEM file with the certificates, the end-entity certificate first.
@@ -54,11 +54,11 @@ pub enum TlsError {
     },
 }
 
-/// TLS configuration of a server, which presents a certificate.
+/// The TLS configuration of a server, which presents a certificate.
 #[derive(Clone)]
 pub struct TlsServer(Arc<ServerConfig>);
 
-/// TLS configuration of a client, which trusts the certificates issued by one CA.
+/// The TLS configuration of a client. The client trusts the certificates issued by one CA.
 #[derive(Clone)]
 pub struct TlsClient(Arc<ClientConfig>);
 
@@ -165,7 +165,7 @@ fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsErr
     let failed = |reason: String| TlsError::File { path: path.to_owned(), reason, expected: "certificates" };
     let all = CertificateDer::pem_file_iter(path).map_err(|error| failed(error.to_string()))?;
     let all: Vec<_> = all.collect::<Result<_, _>>().map_err(|error| failed(error.to_string()))?;
-    if all.is_empty() { Err(failed("the file contains none".to_owned())) } else { Ok(all) }
+    if all.is_empty() { Err(failed("the file contains no certificates".to_owned())) } else { Ok(all) }
 }
 
 fn read_authority(path: &Path) -> Result<RootCertStore, TlsError> {

@@ -64,16 +64,16 @@ pub struct ServeArgs {
     pub data_dir: Option<PathBuf>,
     /// Durability of acknowledged inserts: none, write or sync
     ///
-    /// With write, acknowledged inserts survive the exit of the process. With sync, they also survive a crash of the
+    /// With write, acknowledged inserts survive the process exiting. With sync, they also survive a crash of the
     /// machine. With none, only items in the last snapshot survive. Default: write with --data-dir, none without it.
     #[arg(long, value_name = "WHAT", value_parser = durability)]
     pub durability: Option<Durability>,
-    /// Interval of snapshots, in seconds
+    /// Interval between snapshots, in seconds
     ///
-    /// The shard also writes snapshots that keep the journal short.
+    /// The shard also writes snapshots to keep the journal short.
     #[arg(long, value_name = "SECONDS")]
     pub snapshot_every: Option<f64>,
-    /// Seed of the selectors' random choices
+    /// Seed for the selectors' random choices
     ///
     /// Default: 0.
     #[arg(long)]

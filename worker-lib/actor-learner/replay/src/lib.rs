@@ -1,5 +1,6 @@
-//! Experience replay service between thousands of actors and their learners. It uses the terms of Reverb (Cassirer et
-//! al., "Reverb: a framework for experience replay", 2021) and is sharded as in Menger (Yazdanbakhsh and Chen, 2020).
+//! An experience replay service between thousands of actors and their learners. It uses the terms of Reverb (Cassirer
+//! et al., "Reverb: a framework for experience replay", 2021) and is sharded as in Menger (Yazdanbakhsh and Chen,
+//! 2020).
 //!
 //! | module | content |
 //! |---|---|

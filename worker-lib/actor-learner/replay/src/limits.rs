@@ -14,8 +14,7 @@ pub const ITEM_BYTES_MAX: u64 = 1 << 30;
 pub const ITEM_OVERHEAD_BYTES: u64 = 384;
 /// Maximum number of items in an insert request, and of keys in an update or delete request.
 pub const BATCH_ITEMS_MAX: usize = 65_536;
-/// Number of the most recent sequence numbers that a table remembers for each actor. Older sequence numbers are
-/// refused.
+/// Number of recent sequence numbers that a table remembers for each actor. Older sequence numbers are refused.
 pub const SEQ_WINDOW: u64 = 1024;
 /// Maximum number of actors whose sequence numbers a table remembers. If there are more actors, the table forgets those
 /// that have been inactive for the longest time.
@@ -38,7 +37,7 @@ pub const DESCRIPTORS_RESERVED: u64 = 64;
 /// Timeout for the first request on a connection, in milliseconds. The time includes the handshake, because it starts
 /// when the connection is accepted.
 pub const FIRST_REQUEST_MS: u64 = 10_000;
-/// Idle timeout of a connection, in milliseconds. If no new request arrives for this time, the connection is closed
+/// Idle timeout of a connection, in milliseconds. If no new request arrives for this long, the connection is closed
 /// once its pending requests have completed.
 pub const IDLE_MS: u64 = 600_000;
 /// Minimum length of a token, in bytes.

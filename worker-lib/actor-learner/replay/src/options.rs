@@ -67,7 +67,7 @@ pub struct ShardOptions {
     pub data_dir: Option<PathBuf>,
     /// See [`ShardConfig::durability`].
     pub durability: Option<Durability>,
-    /// Interval of snapshots in seconds; see [`ShardConfig::snapshot_every`].
+    /// Interval between snapshots, in seconds; see [`ShardConfig::snapshot_every`].
     pub snapshot_every: Option<f64>,
     /// See [`ShardConfig::seed`].
     pub seed: Option<u64>,
@@ -127,7 +127,7 @@ pub enum TableKind {
 pub struct TableOptions {
     /// See [`TableConfig::name`].
     pub name: String,
-    /// Preset that provides the options that are not given.
+    /// Preset that provides the values of options that are not given.
     #[serde(default)]
     pub kind: TableKind,
     /// See [`TableConfig::capacity_items`].
@@ -224,8 +224,8 @@ impl ShardOptions {
         toml::from_str(text).map_err(syntax)
     }
 
-    /// Sets the options that are missing in `self` to those of `other`. The lists of tables and of addresses are not
-    /// merged: if a list in `self` is empty, the list of `other` replaces it.
+    /// Fills in the options that are missing in `self` from `other`. The lists of tables and of addresses are not
+    /// merged: if a list in `self` is empty, the list in `other` replaces it.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -266,7 +266,7 @@ impl ShardOptions {
             .map_err(|error| OptionsError::Tls(error.to_string()))?;
         #[cfg(not(feature = "tls"))]
         if tls.is_some() {
-            return Err(OptionsError::Tls("tls_cert requires a build with the feature tls".to_owned()));
+            return Err(OptionsError::Tls("tls_cert requires a build with the tls feature".to_owned()));
         }
         Ok(ShardConfig {
             #[cfg(feature = "tls")]

@@ -207,7 +207,7 @@ fn unusable_credential_files_are_reported_before_any_process_starts() {
     let cases = [
         ("--replay-token-file missing", vec![ca, "--replay-token-file missing"]),
         ("--model-token-file missing", vec![ca, "--model-token-file missing"]),
-        ("pass them with --model-ca FILE", vec![]),
+        ("pass its CA certificates with --model-ca FILE", vec![]),
         ("missing.pem", vec![ca, "--replay-ca missing.pem"]),
         ("client.key", vec!["--model-ca client.key"]),
         ("--model-key", vec![ca, "--model-cert client.pem"]),

@@ -73,8 +73,8 @@ fn prioritised_dqn_learns_from_two_shards() {
 
 #[test]
 fn ddpg_learns_from_replay() {
-    // A random policy reaches a return of about -1200. 8,000 steps are not enough: one run in eight then stays below
-    // -900, even if it trains in a single process.
+    // A random policy reaches a return of about -1200. With only 8,000 steps, one run in eight stays below -900, even
+    // if it trains in a single process.
     learns(&format!("ddpg --actors 2 --steps 20000 {SMALL}"), -900.0);
 }
 
@@ -105,7 +105,7 @@ fn recurrent_ppo_learns_from_rollouts_with_two_learners() {
     learns("ppo --env CartPoleNoVel-v1 --actors 4 --workers 2 --steps 40000", 80.0);
 }
 
-/// Endless run, with its parent process.
+/// An endless run, with its parent process.
 struct Run {
     parent: Option<Child>,
     directory: TempDir,

@@ -1,4 +1,4 @@
-//! Tests of the option `--env-threads` of `iswitch train` and `iswitch eval`.
+//! Tests of the `--env-threads` option of `iswitch train` and `iswitch eval`.
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

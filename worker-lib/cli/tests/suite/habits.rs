@@ -59,7 +59,7 @@ fn errors_name_the_option_and_the_value() {
             &["ppo", "--steps", "a million"][..],
             "'a million' for '--steps <N>': expected a whole number such as 1000000",
         ),
-        (&["ppo", "--lr", "-1"], "learning_rate is -1.0, expected a number of at least 0"),
+        (&["ppo", "--lr", "-1"], "learning_rate is -1.0, expected a number >= 0"),
         (&["ppo", "--set", "epochs=1.5"], "--set epochs=1.5: "),
         (
             &["dqn", "--steps", "1000"],

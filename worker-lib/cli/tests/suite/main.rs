@@ -1,4 +1,4 @@
-//! Tests of the command `iswitch`, in a single program so that they are linked only once.
+//! Tests of the `iswitch` command, in a single program so that they are linked only once.
 
 mod closed_output;
 mod config_file;

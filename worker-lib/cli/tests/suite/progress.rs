@@ -9,7 +9,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 const ROWS: u16 = 12;
 
-/// Starts a long training run whose standard error is a pseudo-terminal. Returns the process, and the other end of the
+/// Starts a long training run whose standard error is a pseudo-terminal. Returns the process and the other end of the
 /// pseudo-terminal.
 fn train(columns: u16, options: &[&str]) -> (Child, File) {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;

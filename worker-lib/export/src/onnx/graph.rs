@@ -34,7 +34,7 @@ impl Graph {
         name.to_owned()
     }
 
-    /// Adds a node with named inputs and outputs. An empty name stands for an optional input or output that is absent.
+    /// Adds a node with named inputs and outputs. An empty name represents an omitted optional input or output.
     pub(super) fn node_with_outputs(
         &mut self,
         name: &str,

@@ -6,7 +6,7 @@ use iswitch_learn::nn::Cell;
 
 use super::graph::{Element, Graph, int, string};
 
-/// Name of a recurrent node's dimension for sequences of length 1 and for the single direction.
+/// Name of the constant that holds an axis: the one along which sequences have length 1, and states have one direction.
 const AXES: &str = "memory.axes";
 
 /// Returns the parts of the state of a layer, each with its description.
@@ -47,7 +47,7 @@ pub(super) fn add(graph: &mut Graph, memory: &GraphMemory, x: &str) -> String {
         })
         .collect();
     let after: Vec<_> = state(cell).iter().map(|(part, _)| format!("memory.{part}_out")).collect();
-    // The optional input between the biases and the state holds the lengths of sequences.
+    // The omitted optional input between the biases and the state would hold the sequence lengths.
     let mut inputs = vec![&steps[..], &weight_ih, &weight_hh, &biases, ""];
     inputs.extend(before.iter().map(String::as_str));
     let mut outputs = vec![""];

@@ -22,7 +22,7 @@ use proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 
 /// Version of the file format. ONNX Runtime 1.13 and later support it.
 const IR_VERSION: i64 = 8;
-/// Version of the operator set, the first one that includes layer normalisation.
+/// Version of the operator set; the first version that includes layer normalisation.
 const OPSET: i64 = 17;
 /// Name of the graph's input.
 const OBSERVATION: &str = "observation";
@@ -193,8 +193,8 @@ mod tests {
 
     #[test]
     fn attributes_with_the_value_zero_are_written() {
-        // A protocol buffer omits a field that is zero unless the field is optional. Readers would replace an omitted
-        // attribute by the operator's default.
+        // A protocol buffer omits a field that is zero unless the field is optional. Readers would use the operator's
+        // default for an omitted attribute.
         let bytes = int("keepdims", 0).encode_to_vec();
         assert!(bytes.windows(2).any(|pair| pair == [3 << 3, 0]), "{bytes:?}");
     }

@@ -1,4 +1,4 @@
-//! Tests of the command `iswitch export`.
+//! Tests of the `iswitch export` command.
 
 mod files;
 mod json;

@@ -63,7 +63,7 @@ fn directories_without_a_policy_are_refused() {
     let study = RunKind { algorithm: "route", env: "butterfly", config: "{}" };
     save_model(&directory.path().join("study"), &study, 1, &|_| {}).unwrap();
     let other = error("study");
-    assert!(other.contains("only `iswitch route evaluate` runs"), "{other}");
+    assert!(other.contains("only `iswitch route evaluate` can run"), "{other}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn diverged_policies_are_refused() {
     save_model(&run, &kind, 1, &write).unwrap();
     let output = export(&run, &out, &[]);
     let error = String::from_utf8_lossy(&output.stderr);
-    let expected = "layers, layer 0: a parameter is NaN, expected a finite number; the training has diverged";
+    let expected = "layers, layer 0: a parameter is NaN, expected a finite number; training has diverged";
     assert!(!output.status.success() && error.contains(expected), "{error}");
     assert!(!out.exists());
 }

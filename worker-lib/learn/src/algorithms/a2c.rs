@@ -3,15 +3,15 @@
 //! Implementation details:
 //!
 //! 1. For image observations, one network has policy and value outputs (866,439 parameters with six actions). Pixels
-//!    are scaled to [0, 1], and rewards are clipped to [-1, 1]. The loss of a life ends the return that is learned, but
-//!    not the episode. For vector observations, there are two networks with two tanh layers each. The initialisation
-//!    is orthogonal, with zero biases.
+//!    are scaled to [0, 1], and rewards are clipped to [-1, 1]. Losing a life ends the return that is used for
+//!    learning, but not the episode. For vector observations, there are two networks with two tanh layers each. The
+//!    initialisation is orthogonal, with zero biases.
 //! 2. Each gradient covers `steps_per_env` steps of every environment. The targets are the returns over these steps
 //!    plus the discounted value of the final observation (generalised advantage estimation with a lambda of 1).
 //! 3. Truncation is not termination: if the time limit truncates an episode, the discounted value of the final
 //!    observation is added to the last reward.
 //! 4. The optimiser is RMSProp in PyTorch's form, with an epsilon of 1e-5 that is added outside the square root. The
-//!    learning rate falls linearly to 0 over the run. Gradients are clipped by their global norm after aggregation.
+//!    learning rate decays linearly to 0 over the run. Gradients are clipped by their global norm after aggregation.
 //! 5. Advantages are not normalised.
 
 use rand_chacha::ChaCha8Rng;
@@ -46,13 +46,13 @@ pub struct A2cConfig {
     /// Seed of all random number streams.
     pub seed: u64,
     /// Number of environments in the job. By default, it is the smallest multiple of the world size that is at least 8,
-    /// or at least 16 if rewards are clipped.
+    /// or 16 if rewards are clipped.
     pub environments: Option<usize>,
     /// Number of steps of each environment per gradient (`n_steps`).
     pub steps_per_env: usize,
     /// Initial RMSProp learning rate.
     pub learning_rate: f32,
-    /// Whether the learning rate falls linearly to 0 over `total_steps`.
+    /// Whether the learning rate decays linearly to 0 over `total_steps`.
     pub anneal_learning_rate: bool,
     /// Discount factor.
     pub gamma: f32,
@@ -203,14 +203,14 @@ impl OnPolicyAlgorithm for A2cConfig {
     }
 }
 
-/// Actor of A2C, which fills one rollout at a time.
+/// The actor of A2C, which fills one rollout at a time.
 pub(super) struct A2cActor {
     spec: EnvSpec,
     gamma: f32,
     clip_rewards: bool,
     networks: PolicyValue,
     slots: Vec<EnvironmentSlot>,
-    /// Observations in the form that the networks take, `[environments, observation_dim]`.
+    /// Observations in the form that the networks expect, `[environments, observation_dim]`.
     observations: Vec<f32>,
     work: PolicyValueWorkspace,
     tail: Tail,
@@ -319,7 +319,7 @@ impl HasSlots for A2cActor {
     }
 }
 
-/// Learner of A2C, which computes one gradient from each rollout.
+/// The learner of A2C, which computes one gradient from each rollout.
 pub(super) struct A2cLearner {
     config: A2cConfig,
     networks: PolicyValue,

@@ -29,8 +29,8 @@ const GREETING_LEN_BYTES: usize = 12;
 const MAX_WORKERS: usize = 1_024;
 /// Interval between a worker's attempts to connect to the server.
 const CONNECT_RETRY: Duration = Duration::from_millis(20);
-/// Timeout for receiving a vector or a model. It is long, because the slowest worker may step its environments for a
-/// long time between two vectors.
+/// Timeout for receiving a vector or a model. It is long because the slowest worker may take a long time to step its
+/// environments between two vectors.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 /// Interval at which the server checks whether it has been stopped, or the run is over and all workers have left.
 const POLL: Duration = Duration::from_millis(10);
@@ -46,7 +46,7 @@ pub struct ServerReport {
     pub staleness: Vec<u64>,
 }
 
-/// Model on the server, and the state of the run.
+/// The model on the server, and the state of the run.
 struct State<'a, 'b> {
     model: Vec<f32>,
     replica: Replica,
@@ -64,9 +64,9 @@ impl State<'_, '_> {
         self.is_over || self.failure.is_some()
     }
 
-    /// Applies a vector, unless the run is over, the vector is too stale, or it claims a model that does not exist yet.
-    /// `made_from` is the number of the model from which the vector was computed. Returns whether the vector was
-    /// applied.
+    /// Applies a vector, unless the run is over, the vector is too stale, or it claims to come from a model that does
+    /// not exist yet. `made_from` is the number of the model from which the vector was computed. Returns whether the
+    /// vector was applied.
     fn take(&mut self, vector: &[f32], made_from: u64) -> bool {
         let staleness = self.report.applied.saturating_sub(made_from);
         if self.is_over() || staleness > self.bound || made_from > self.report.applied {
@@ -120,8 +120,8 @@ impl AsyncServer {
     }
 
     /// Serves workers, which may join and leave at any time. Once the run is complete or a worker has requested a stop,
-    /// notifies all workers and returns. If `stop` is set, accepts no further workers, and returns when the connected
-    /// ones have left.
+    /// notifies all workers and returns. If `stop` is set, accepts no further workers, and returns when all connected
+    /// workers have left.
     ///
     /// # Errors
     /// Fails if the observer or the listener fails. If a connection fails, only that connection is closed. If a
@@ -201,8 +201,8 @@ fn lengths(greeting: [u8; GREETING_LEN_BYTES]) -> [u32; 2] {
     [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]
 }
 
-/// Receives a greeting and responds to it. Returns the connection if it comes from a worker of this job and the server
-/// is not full.
+/// Receives a greeting and responds to it. Returns the connection if the greeting comes from a worker of this job and
+/// the server is not full.
 fn admit<T>(
     reception: &Reception<GREETING_LEN_BYTES>,
     guest: GreetedConnection<GREETING_LEN_BYTES>,

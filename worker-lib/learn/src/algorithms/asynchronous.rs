@@ -51,8 +51,8 @@ pub fn train(
     })
 }
 
-/// Local half of a worker, with the statistics of gradients that were not aggregated. The worker sends these statistics
-/// with the next vector.
+/// The local half of a worker, with the statistics of gradients that were not aggregated. The worker sends these
+/// statistics with the next vector.
 pub(super) struct LocalSide {
     local: Box<dyn LocalHalf>,
     unreported: Tail,
@@ -82,7 +82,7 @@ impl LocalSide {
     }
 }
 
-/// Local half of a worker whose vectors a switch sums. It encodes them for the switch.
+/// The local half of a worker whose vectors a switch sums. It encodes them for the switch.
 struct SwitchedSide {
     local: LocalSide,
     codec: VectorCodec,

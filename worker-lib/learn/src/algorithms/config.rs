@@ -50,7 +50,7 @@ impl Checks {
     }
 
     pub(super) fn not_negative(&mut self, name: &str, value: f32) -> &mut Self {
-        self.expect(value.is_finite() && value >= 0.0, name, &value, "a number of at least 0")
+        self.expect(value.is_finite() && value >= 0.0, name, &value, "a number >= 0")
     }
 
     pub(super) fn unit(&mut self, name: &str, value: f32) -> &mut Self {
@@ -77,8 +77,8 @@ impl Checks {
     }
 }
 
-/// Returns the learning rate after the fraction `part` (0 to 1) of the run: `initial` or, if `is_annealed` is set, a
-/// value that decreases linearly to 0.
+/// Returns the learning rate after a fraction `part` (0 to 1) of the run has elapsed: `initial` or, if `is_annealed` is
+/// set, a value that decays linearly to 0.
 pub(super) fn annealed(initial: f32, is_annealed: bool, part: f64) -> f32 {
     let factor = if is_annealed { (1.0 - part).max(0.0) } else { 1.0 };
     (f64::from(initial) * factor) as f32

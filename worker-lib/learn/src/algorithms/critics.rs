@@ -12,7 +12,7 @@ use super::replay::Batch;
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
 
-/// Bound of the initial weights and biases of output layers in the normalised architecture. It is small, so that
+/// Bound on the initial weights and biases of output layers in the normalised architecture. It is small, so that
 /// actions and values start near zero.
 const LAST_LAYER_SPREAD: f32 = 3e-3;
 
@@ -256,7 +256,7 @@ pub struct CriticLoss {
     critics: Critics,
     work: Vec<CriticWorkspace>,
     /// Smallest value that the critics estimate for each sample, `[batch]`. `chosen` contains, for each sample, the
-    /// number of the critic that estimated this value.
+    /// index of the critic that estimated this value.
     least: Vec<f32>,
     chosen: Vec<usize>,
     targets: Vec<f32>,
@@ -268,7 +268,7 @@ pub struct CriticLoss {
 /// Statistics of the first critic in a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CriticReport {
-    /// Mean squared error of the values. The mean is weighted by the weights of the samples.
+    /// Mean squared error of the values, weighted by the sample weights.
     pub loss: f64,
     /// Mean of the values that the critic assigns to the actions.
     pub mean_value: f64,
@@ -441,8 +441,8 @@ pub(super) mod samples {
         }
     }
 
-    /// Returns parameters of two similar critics. For some samples, the first critic has the smaller value, and for the
-    /// others the second.
+    /// Returns parameters of two similar critics. For some samples, the first critic's value is smaller; for the
+    /// others, the second critic's value is.
     pub(crate) fn twins(critics: &Critics) -> Vec<f32> {
         let len = critics.range(0).len();
         let first = random(len, 5);

@@ -37,7 +37,7 @@ pub struct DdpgConfig {
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
+    /// Number of environments in the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
     /// Capacity of the replay buffer, in transitions (total across all environments).
     pub buffer_size: usize,

@@ -4,8 +4,8 @@
 //! Implementation details:
 //!
 //! 1. Image observations use the network of Mnih et al. (1,687,206 parameters with six actions), with pixels scaled to
-//!    [0, 1] and rewards clipped to [-1, 1]; losing a life terminates the learned return, but not the episode. Vector
-//!    observations use two ReLU layers.
+//!    [0, 1] and rewards clipped to [-1, 1]; losing a life ends the return that is used for learning, but not the
+//!    episode. Vector observations use two ReLU layers.
 //! 2. Epsilon decreases linearly over the first `exploration_fraction` of the run. Each decision draws both of its
 //!    random numbers even if it uses only one, so that the state of the streams does not depend on the outcome.
 //! 3. Truncation is not treated as termination: targets bootstrap from the final observation of a truncated episode.
@@ -51,7 +51,7 @@ pub struct DqnConfig {
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
+    /// Number of environments in the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
     /// Capacity of the replay buffer, in transitions (total across all environments).
     pub buffer_size: usize,
@@ -375,7 +375,7 @@ impl Behaviour for DqnBehaviour {
     }
 }
 
-/// Learner of DQN, which computes gradients from batches of transitions.
+/// The learner of DQN, which computes gradients from batches of transitions.
 pub(super) struct DqnLearner {
     config: DqnConfig,
     loss: DqnLoss,

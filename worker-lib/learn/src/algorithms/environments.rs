@@ -42,10 +42,10 @@ pub struct EnvironmentSlot {
     /// State of a recurrent policy after the preceding step, `[state_len]`: zero at the start of an episode, and empty
     /// if the policy is not recurrent.
     pub memory: Vec<f32>,
-    /// For each element of the observation, its deviations in this rollout from the mean before the rollout,
+    /// For each element of the observation, its deviations during this rollout from its mean before the rollout,
     /// `[observation_dim]`.
     pub observation_deviations: Vec<Deviations>,
-    /// Deviations of the discounted return in this rollout from its mean before the rollout.
+    /// Deviations of the discounted return during this rollout from its mean before the rollout.
     pub return_deviations: Deviations,
 }
 

@@ -11,7 +11,7 @@ use iswitch::pipeline::PipelineError;
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// An aggregation of gradients failed.
+    /// A gradient aggregation failed.
     #[error(transparent)]
     Aggregate(#[from] AggregateError),
     /// The pipeline of asynchronous training failed.
@@ -33,11 +33,11 @@ pub enum TrainError {
     /// A hyper-parameter is out of range.
     #[error("{0}")]
     Config(String),
-    /// The replay shards rejected the learner's credentials; the text states the reason and the next step.
+    /// The replay shards rejected the learner's credentials; the message contains the reason and the next step.
     #[error("{0}")]
     Replay(String),
-    /// The workers of one job have different settings or states; the text names the worker that differs and the
-    /// difference.
+    /// The workers of one job have different settings or states; the message names the worker that differs and
+    /// describes the difference.
     #[error("the workers disagree: {0}")]
     Disagreement(String),
     /// Workers were lost in a run that requires all of them.

@@ -32,9 +32,9 @@ pub struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    /// Creates an evaluator that samples actions from the policy if `stochastic`, and otherwise takes the most probable
-    /// action. Start states and sampled actions are drawn from the evaluation stream of `seed`, so the same arguments
-    /// produce the same episodes.
+    /// Creates an evaluator that samples actions from the policy if `stochastic` is set, and otherwise takes the most
+    /// probable action. Start states and sampled actions are drawn from the evaluation stream of `seed`, so the same
+    /// arguments produce the same episodes.
     pub fn new(
         policy: &'a mut dyn Policy,
         env: &'a mut dyn Environment,

@@ -1,9 +1,9 @@
 //! Exact sums of integers, computed by an aggregator that sums floats.
 //!
-//! Each number is split into limbs, and each limb is sent as one float. A limb has so few bits that the elements of the
-//! packets represent both the limb and any sum of limbs exactly. The aggregator's sums are therefore exact, regardless
-//! of the order of addition and of the number of switches. Negative numbers are represented in two's complement; a
-//! carry out of the top limb is dropped, as in any wrapping addition.
+//! Each number is split into limbs, and each limb is sent as one float. A limb has so few bits that the packet elements
+//! represent both the limb and any sum of limbs exactly. The aggregator's sums are therefore exact, regardless of the
+//! order of addition and of the number of switches. Negative numbers are represented in two's complement; a carry out
+//! of the top limb is dropped, as in any wrapping addition.
 
 use super::TrainError;
 use iswitch::{AggregateError, ElementType, ElementTypes, GradientAggregator};
@@ -17,7 +17,7 @@ pub const LIMBS: usize = Limbs::F32.of_sum();
 /// Maximum length of a limb, in bits. A sum of [`WORKERS_MAX`] limbs of this length is below 2^24, so 32-bit elements
 /// represent it exactly.
 const LIMB_BITS_MAX: u32 = 16;
-/// Maximum number of attempts to complete a round with equal contributions. Each loss of a worker may cost one attempt.
+/// Maximum number of attempts to complete a round with equal contributions. Each lost worker may cost one attempt.
 const RETRIES_MAX: usize = 8;
 
 /// Scale factor of [`to_fixed`]: sums have a resolution of 5e-20 and a range from -9e18 to 9e18.
@@ -39,7 +39,7 @@ impl Limbs {
     /// Returns the limb lengths for a job of `workers` workers whose packets have the given element types.
     ///
     /// # Errors
-    /// [`TrainError::Config`] if the elements cannot hold exact sums of this number of workers.
+    /// [`TrainError::Config`] if the elements cannot hold exact sums over this number of workers.
     pub fn new(elements: ElementTypes, workers: usize) -> Result<Self, TrainError> {
         let sent = significand_bits(elements.contributions()).min(LIMB_BITS_MAX);
         let received = significand_bits(elements.results());
@@ -199,7 +199,7 @@ fn all_reduce(aggregator: &mut dyn GradientAggregator, values: &mut [f32]) -> Re
 /// number of values. The values of a worker that did not take part are zero.
 ///
 /// # Errors
-/// Fails if the aggregation fails, or if its elements cannot hold exact sums of this number of workers.
+/// Fails if the aggregation fails, or if its elements cannot hold exact sums over this number of workers.
 pub fn all_gather_u64(
     aggregator: &mut dyn GradientAggregator,
     rank: usize,

@@ -44,7 +44,7 @@ pub struct ExperienceOptions {
 }
 
 impl ExperienceOptions {
-    /// Returns the same settings as requirements on the replay shards that remote actors fill.
+    /// Returns the same settings as requirements for the replay shards that remote actors fill.
     pub fn demand(&self) -> Demand {
         let Schedule { learning_starts, train_every, updates } = self.schedule;
         let updates = if updates == 0 { train_every } else { updates };
@@ -144,12 +144,12 @@ impl Experience {
         })
     }
 
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     pub fn spec(&self) -> &EnvSpec {
         self.acting.spec()
     }
 
-    /// Returns the number of environments of the job.
+    /// Returns the number of environments in the job.
     pub fn environments(&self) -> usize {
         self.environments
     }
@@ -230,8 +230,8 @@ impl Experience {
         writer.text("updates_left", self.updates_left.to_string());
     }
 
-    /// Restores the state that [`Self::write`] wrote. Returns the indices of the environments that none of `files`
-    /// contains.
+    /// Restores the state that [`Self::write`] wrote. Returns the indices of the environments that are in none of
+    /// `files`.
     ///
     /// # Errors
     /// Fails if the saved state does not match the environments and buffers.

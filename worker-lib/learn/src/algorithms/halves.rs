@@ -76,7 +76,7 @@ impl Tail {
         self.lengths += slot.episode_length as f32;
     }
 
-    /// Adds the steps and episodes of another tail. The losses remain those of this tail.
+    /// Adds the steps and episodes of another tail. Does not change the losses.
     pub fn add_experience(&mut self, other: &Self) {
         self.steps += other.steps;
         self.episodes += other.episodes;
@@ -87,7 +87,7 @@ impl Tail {
 
 /// The half of a learner that differs between workers.
 pub trait LocalHalf: Send {
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Acts for as long as the algorithm requires, then overwrites `gradient` with the gradient of this worker's share
@@ -106,8 +106,8 @@ pub trait LocalHalf: Send {
     /// Writes the state of this half.
     fn write(&self, writer: &mut Writer);
 
-    /// Restores the saved state from the files of all workers. Returns the indices of the local environments that none
-    /// of the files contains.
+    /// Restores the saved state from the files of all workers. Returns the indices of the local environments that are
+    /// in none of the files.
     ///
     /// # Errors
     /// Fails if the saved state does not match this half.

@@ -6,10 +6,10 @@
 //! aggregator sums the gradients, and all workers apply the same step, so that their replicas of the network stay
 //! bit-identical.
 //!
-//! Hyper-parameters are global: a batch of 64 has 64 samples over all workers, regardless of the world size. The
-//! environments of a job are numbered. Each has its own random streams, keyed by the seed of the job and the number of
-//! the environment ([`streams`]). One process with four environments therefore performs the same computation as four
-//! processes with one environment each, up to the rounding of sums.
+//! Hyper-parameters are global: a batch size of 64 means 64 samples over all workers, regardless of the world size. The
+//! environments of a job are numbered. Each has its own random streams, keyed by the job's seed and the environment's
+//! number ([`streams`]). One process with four environments therefore performs the same computation as four processes
+//! with one environment each, up to the rounding of sums.
 
 pub mod a2c;
 pub mod actor_critic;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
 
-/// Sum of a quantity's deviations in a rollout from its mean before the rollout, and sum of the squared deviations.
-/// Because the deviations are small, the sums are accurate even if the mean is large.
+/// The sum of a quantity's deviations, during a rollout, from its mean before the rollout, and the sum of their
+/// squares. Because the deviations are small, the sums are accurate even if the mean is large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Deviations {
     /// Sum of `x - mean`.

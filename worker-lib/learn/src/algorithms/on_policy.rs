@@ -83,8 +83,8 @@ impl<C: OnPolicyAlgorithm> Family<C> for OnPolicy {
     }
 }
 
-/// Computes this worker's share of the job and stores the job's number of environments in `config`, so that a run that
-/// is resumed with more workers keeps that number.
+/// Computes this worker's share of the job and stores the job's number of environments in `config`, so that the run
+/// keeps that number even if it is resumed with more workers.
 fn fix_environments<C: OnPolicyAlgorithm>(config: &mut C, world: World) -> Result<Share, TrainError> {
     let share = config.share_of(world)?;
     *config.common().environments = Some(share.environments);

@@ -17,7 +17,7 @@ pub enum Phase {
     Environment,
     /// Drawing or assembling a batch.
     Sample,
-    /// Forward pass of the networks, and the loss.
+    /// The forward pass of the networks, and the loss.
     Forward,
     /// Backward pass of the networks.
     Backward,

@@ -104,8 +104,9 @@ impl GraphLayer {
     }
 }
 
-/// A recurrent layer with its parameters in PyTorch's layout and order of gates: input, forget, cell and output gate of
-/// an LSTM; reset gate, update gate and candidate of a GRU. The state of an episode begins with zeros.
+/// A recurrent layer with its parameters in PyTorch's layout. The gates are in PyTorch's order: input, forget, cell and
+/// output gate for an LSTM; reset gate, update gate and candidate for a GRU. The state is zero at the start of an
+/// episode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphMemory {
     /// Shapes of the layer.
@@ -114,9 +115,9 @@ pub struct GraphMemory {
     pub weight_ih: Vec<f32>,
     /// Recurrent weights, `[gates width, width]`.
     pub weight_hh: Vec<f32>,
-    /// Biases that are added to the product with the input, `[gates width]`.
+    /// Input biases (PyTorch's `bias_ih`), `[gates width]`.
     pub bias_ih: Vec<f32>,
-    /// Biases that are added to the product with the preceding output, `[gates width]`.
+    /// Recurrent biases (PyTorch's `bias_hh`), `[gates width]`.
     pub bias_hh: Vec<f32>,
 }
 
@@ -127,7 +128,8 @@ impl GraphMemory {
             let len = shape.iter().product::<usize>();
             parameters[start..start + len].to_vec()
         });
-        // The sums of two biases of PyTorch become the first of them. Only a GRU has biases for the second product.
+        // PyTorch has two biases for each gate. Where only their sum is stored, the sum becomes the first bias, and the
+        // second is 0. Only a GRU has a second stored bias, for its candidate.
         let (first, second) = bias.split_at(layer.cell().gates() * layer.width());
         let mut bias_hh = vec![0.0; first.len() - second.len()];
         bias_hh.extend_from_slice(second);
@@ -147,7 +149,7 @@ impl GraphMemory {
 }
 
 /// Returns the layers of a network with the given `parameters`. If the network's input is the output of a convolution,
-/// `image` is its shape; otherwise, it is `None`.
+/// `image` is the shape of that output; otherwise, `image` is `None`.
 pub(super) fn graph_layers(network: &Network, parameters: &[f32], image: Option<Image>) -> Vec<GraphLayer> {
     let mut preceding = image;
     let mut layers = Vec::with_capacity(network.layers().len());

@@ -133,9 +133,9 @@ impl PolicyValue {
         }
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`), except for its log standard deviations, with the gradient of the
-    /// loss with respect to the parameters, computed from `by_outputs` and `by_values` of the workspace. The preceding
-    /// call on the workspace must be [`Self::forward`] with the same parameters and observations.
+    /// Computes the gradient of the loss with respect to the parameters from the workspace's `by_outputs` and
+    /// `by_values`. Overwrites `gradient` (`[parameter_count]`), except for the part of the log standard deviations.
+    /// The preceding call on the workspace must be [`Self::forward`] with the same parameters and observations.
     pub fn backward(
         &self,
         parameters: &[f32],

@@ -1,4 +1,4 @@
-//! Q-network for discrete actions, with its parameters in one flat vector, for DQN.
+//! The Q-network of DQN for discrete actions, with its parameters in one flat vector.
 
 use rand::Rng;
 
@@ -10,8 +10,9 @@ use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
 
 /// A network with one output for each action. Images first pass through the convolutions of Mnih et al. (2015). The
 /// duelling variant (Wang et al., 2016) has two streams, each as wide as the last hidden layer: one computes the value,
-/// and the other the advantages, whose mean is subtracted from each of them. The type holds only the shapes. The
-/// parameters are those of the trunk, followed by those of the value stream and of the advantage stream.
+/// and the other computes the advantages. The mean of the advantages is subtracted from each advantage. The type holds
+/// only the shapes. The parameters are those of the trunk, followed by those of the value stream and of the advantage
+/// stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QNetwork {
     trunk: Network,

@@ -21,7 +21,8 @@ use super::vector::VectorShape;
 use super::vector_env::TransitionSink;
 use crate::env::EnvSpec;
 
-/// An algorithm's requirements on the replay between actors and learners. Sizes are totals over all learners.
+/// An algorithm's requirements for the experience replay between actors and learners. Sizes are totals over all
+/// learners.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "items", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Demand {
@@ -40,7 +41,7 @@ pub enum Demand {
     },
     /// Rollouts, each of a single environment; each rollout is drawn once, in order.
     Rollouts {
-        /// Number of rollouts for each update, divided among the learners.
+        /// Number of rollouts per update, divided among the learners.
         per_update: usize,
         /// Number of environment steps in each rollout.
         steps: usize,
@@ -51,7 +52,7 @@ pub enum Demand {
 
 /// An actor that acts in its environments one step at a time.
 pub trait StepActor: Send {
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Takes one step in each environment. `model` is the part of the learner's model that acting requires; `steps` is
@@ -67,7 +68,7 @@ pub trait StepActor: Send {
 
 /// An actor that acts in its environments one rollout at a time.
 pub trait RolloutActor: Send {
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Returns the number of floats in the state of a recurrent policy; 0 if the policy is not recurrent.
@@ -149,7 +150,7 @@ pub struct RemoteHalves {
     pub learner: RemoteLearner,
     /// Range of the model's parameters that acting requires.
     pub acting: Range<usize>,
-    /// Requirements on the replay.
+    /// Requirements for the experience replay.
     pub demand: Demand,
     /// Specification of the environment, such as the shapes of observations and actions.
     pub spec: EnvSpec,

@@ -61,7 +61,7 @@ impl Replica {
         self.counters.stop || self.counters.steps >= self.total_steps
     }
 
-    /// Counts an advance of the run, which took `elapsed`. Returns a report on the time since the previous report.
+    /// Counts one advance of the run, which took `elapsed`. Returns a report on the time since the previous report.
     pub fn report(&mut self, elapsed: Duration) -> Report {
         self.advances += 1;
         let recent = self.counters.take_recent();

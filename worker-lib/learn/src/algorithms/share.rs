@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::TrainError;
 
-/// Minimum of the default number of environments of a job.
+/// Lower limit on the default number of environments in a job.
 pub(super) const ENVIRONMENTS_MIN: usize = 4;
 
-/// Returns the number of environments of a job: `given`, if present; otherwise the smallest multiple of `workers` that
+/// Returns the number of environments in a job: `given`, if present; otherwise the smallest multiple of `workers` that
 /// is at least `least`.
 pub(super) fn environments_of(given: Option<usize>, least: usize, workers: usize) -> usize {
     given.unwrap_or_else(|| least.next_multiple_of(workers.max(1)))
@@ -22,9 +22,9 @@ pub(super) fn environments_of(given: Option<usize>, least: usize, workers: usize
 pub struct Share {
     /// Rank of this worker, starting from 0.
     pub rank: usize,
-    /// Number of workers of the job.
+    /// Number of workers in the job.
     pub workers: usize,
-    /// Number of environments of the job; a multiple of `workers`.
+    /// Number of environments in the job; a multiple of `workers`.
     pub environments: usize,
     /// Steps of each environment in one rollout; a multiple of `minibatch_per_env`.
     pub steps_per_env: usize,

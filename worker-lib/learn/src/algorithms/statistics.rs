@@ -12,9 +12,9 @@
 //! | remainder | zero |
 //!
 //! With 16-bit elements, each of these numbers takes more floats. `episodes_max` is the smaller of 100 and the number
-//! of steps of an environment in a rollout, so that the spans always contain the last 100 episodes of the job. Workers
-//! add each environment's contribution to a sum as an integer, so the sum depends neither on the order of arrival nor
-//! on the assignment of environments to workers.
+//! of steps of an environment in a rollout, so the spans always contain the last 100 episodes of the job. Workers add
+//! each environment's contribution to a sum as an integer, so the sum depends neither on the order of arrival nor on
+//! the assignment of environments to workers.
 
 use super::TrainError;
 use super::episodes::{Episode, RecentReturns};
@@ -40,7 +40,7 @@ impl RolloutStatistics {
     /// element types `elements`.
     ///
     /// # Errors
-    /// [`TrainError::Config`] if the elements cannot hold exact sums of the job's workers.
+    /// [`TrainError::Config`] if the elements cannot hold exact sums over the job's workers.
     pub fn new(share: &Share, sums: usize, elements: ElementTypes) -> Result<Self, TrainError> {
         let mut statistics = Self {
             episodes_max: RecentReturns::WINDOW.min(share.steps_per_env),
@@ -60,8 +60,8 @@ impl RolloutStatistics {
         self.episodes.clear();
     }
 
-    /// Adds one environment's contribution to sum number `sum`. Must be called once for each environment and sum, so
-    /// that the result does not depend on the assignment of environments to workers.
+    /// Adds one environment's contribution to the sum with index `sum`. Must be called once for each environment and
+    /// sum, so that the result does not depend on the assignment of environments to workers.
     pub fn add(&mut self, sum: usize, value: f64) {
         self.sums[sum] = self.sums[sum].wrapping_add(to_fixed(value));
     }
@@ -84,7 +84,7 @@ impl RolloutStatistics {
         Ok(())
     }
 
-    /// Returns the total of sum number `sum` over all environments of the job.
+    /// Returns the total of the sum with index `sum` over all environments of the job.
     pub fn total(&self, sum: usize) -> f64 {
         from_fixed(self.sums[sum])
     }

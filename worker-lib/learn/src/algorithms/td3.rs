@@ -41,7 +41,7 @@ pub struct Td3Config {
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
+    /// Number of environments in the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
     /// Capacity of the replay buffer, in transitions (total across all environments).
     pub buffer_size: usize,
@@ -182,6 +182,6 @@ mod tests {
         let error = check(|config| config.policy_delay = 0).unwrap_err();
         assert_eq!(error, "policy_delay is 0, expected at least 1");
         let error = check(|config| config.target_noise = -1.0).unwrap_err();
-        assert_eq!(error, "target_noise is -1.0, expected a number of at least 0");
+        assert_eq!(error, "target_noise is -1.0, expected a number >= 0");
     }
 }

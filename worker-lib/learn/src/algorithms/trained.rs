@@ -13,7 +13,7 @@ use super::td3::Td3Config;
 use super::trainer::{Algorithm, Policy};
 use crate::env::EnvSpec;
 
-/// Names of the algorithms whose policies schedule jobs or route packets. Each name is also that of the `iswitch`
+/// Names of the algorithms whose policies schedule jobs or route packets. Each name is also that of an `iswitch`
 /// subcommand.
 const STUDIES: [&str; 3] = ["route", "coflow", "place"];
 
@@ -24,7 +24,7 @@ pub struct Trained {
     pub algorithm: String,
     /// Id of the environment.
     pub env: String,
-    /// Number of environment steps of the training so far.
+    /// Number of environment steps for which the agent has been trained.
     pub steps: u64,
     /// Mean return of the last 100 training episodes, including exploration; `None` if no episode had ended, or if the
     /// file is from an earlier version.
@@ -47,7 +47,7 @@ impl Trained {
         let algorithm = reader.text("algorithm")?;
         if STUDIES.contains(&algorithm) {
             return Err(
-                reader.refuse(format!("it holds a policy that only `iswitch {algorithm} evaluate` runs"))
+                reader.refuse(format!("it holds a policy that only `iswitch {algorithm} evaluate` can run"))
             );
         }
         let (algorithm, env, config) = (text("algorithm")?, text("env")?, text("config")?);

@@ -23,12 +23,12 @@ use crate::env::EnvSpec;
 use crate::nn::Cell;
 use iswitch::GradientAggregator;
 
-/// Rank of a worker and the world size of its job.
+/// The rank of a worker and the world size of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct World {
     /// Rank of this worker, starting from 0.
     pub rank: usize,
-    /// Number of workers of the job.
+    /// Number of workers in the job.
     pub size: usize,
 }
 
@@ -78,7 +78,7 @@ pub trait Trainer {
     /// Returns the hyper-parameters as JSON.
     fn config_json(&self) -> String;
 
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Returns the rank of this worker and the world size of the job.
@@ -128,7 +128,7 @@ pub trait Trainer {
     fn write_worker(&self, writer: &mut Writer);
 
     /// Restores the state that [`Self::write_worker`] wrote, given the files of all workers. Returns the indices of
-    /// those of this worker's environments that none of the files contains.
+    /// this worker's environments that are in none of the files.
     ///
     /// # Errors
     /// Fails if the saved state does not match this trainer.
@@ -158,8 +158,8 @@ pub fn replicas_identical(trainer: &mut dyn Trainer) -> Result<bool, TrainError>
 /// Checks that all workers run the same job from the same state.
 ///
 /// # Errors
-/// Fails if a worker has different settings or starts from a different state; the text names the worker and the
-/// difference.
+/// Fails if a worker has different settings or starts from a different state; the message names the worker and
+/// describes the difference.
 pub(super) fn agree(trainer: &mut dyn Trainer) -> Result<(), TrainError> {
     let job = first_bytes(
         Sha256::new()
@@ -185,7 +185,7 @@ pub(super) fn agree(trainer: &mut dyn Trainer) -> Result<(), TrainError> {
     Ok(())
 }
 
-/// Returns the first 8 bytes of a hash as a number. The number is never 0, because the value 0 marks a worker that sent
+/// Returns the first 8 bytes of a hash as a number. The number is never 0, because 0 represents a worker that sent
 /// nothing.
 pub fn first_bytes(hash: Sha256) -> u64 {
     let digest = hash.finalize();
@@ -199,7 +199,7 @@ pub struct CommonParameters<'a> {
     pub total_steps: &'a mut u64,
     /// Seed of all random streams.
     pub seed: &'a mut u64,
-    /// Number of environments of the job. If absent, the number depends on the world size.
+    /// Number of environments in the job. If absent, the number depends on the world size.
     pub environments: &'a mut Option<usize>,
 }
 
@@ -261,7 +261,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Default number of calls of [`Trainer::advance`] between checkpoints.
     const CHECKPOINT_EVERY: u64;
 
-    /// Family of the algorithm, which determines whether it learns from rollouts or from replayed transitions.
+    /// The family of the algorithm, which determines whether it learns from rollouts or from replayed transitions.
     type Family: Family<Self>;
 
     /// Returns tuned hyper-parameters for the environment, or general-purpose ones if the environment has no preset.

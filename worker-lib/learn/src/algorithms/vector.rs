@@ -28,7 +28,7 @@ impl VectorShape {
     /// Returns the number of floats that an aggregator with these element types sums in a job of `workers` workers.
     ///
     /// # Errors
-    /// [`TrainError::Config`] if the elements cannot hold exact sums of this number of workers.
+    /// [`TrainError::Config`] if the elements cannot hold exact sums over this number of workers.
     pub fn summed_len(self, elements: ElementTypes, workers: usize) -> Result<usize, TrainError> {
         Ok(VectorCodec::new(self, elements, workers)?.summed_len())
     }
@@ -88,8 +88,9 @@ impl VectorCodec {
     }
 
     /// Decodes a sum of `contributions` encoded vectors into a vector of the learner. If `uniform` is false, the limbs
-    /// of a number may be sums over different workers. If there are more contributions than the job has workers, a sum
-    /// of limbs may be inexact. In both cases, the exact values that were sent as limbs are returned as zeros.
+    /// of a number may be sums over different sets of workers. If there are more contributions than the job has
+    /// workers, a sum of limbs may be inexact. In both cases, the exact values that were sent as limbs are returned as
+    /// zeros.
     pub fn decode<'a>(&'a mut self, summed: &'a [f32], contributions: u16, uniform: bool) -> &'a [f32] {
         let Some(limbs) = self.limbs else { return summed };
         let (rounded, encoded) = summed.split_at(self.shape.gradient);

@@ -35,7 +35,7 @@ impl VectorEnv {
         }
     }
 
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     pub fn spec(&self) -> &EnvSpec {
         &self.spec
     }

@@ -1,6 +1,7 @@
-//! Acrobot-v1: swing the end of two linked rods above the height of one rod, with a motor at the joint between them
-//! (Sutton, 1996; Sutton and Barto, Reinforcement Learning, 1998, section 11.3). The constants, the equations of motion
-//! and the Runge-Kutta step are those of Gymnasium; tests check trajectories against recordings of Gymnasium.
+//! Acrobot-v1: swing the free end of two linked rods more than one rod length above the pivot, with a motor at the
+//! joint between the rods (Sutton, 1996; Sutton and Barto, Reinforcement Learning, 1998, section 11.3). The constants,
+//! the equations of motion and the Runge-Kutta step are those of Gymnasium; tests check trajectories against recordings
+//! of Gymnasium.
 
 use std::f64::consts::PI;
 

@@ -106,7 +106,7 @@ pub(super) fn scene(q: &[f64]) -> Scene {
     on_ground(robot(&LINKS, q), q[0], VIEW_HEIGHT, ACTION_TIME)
 }
 
-/// Returns the specification of the environment `id`, such as the shapes of observations and actions.
+/// Returns the specification of the environment `id`, including the shapes of observations and actions.
 pub(super) fn spec(id: &'static str) -> EnvSpec {
     EnvSpec {
         id: id.into(),

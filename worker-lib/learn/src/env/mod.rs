@@ -82,7 +82,7 @@ pub struct EnvSpec {
     pub id: Cow<'static, str>,
     /// Number of floats in an observation.
     pub observation_dim: usize,
-    /// Shape of the observations if they are images, which have `observation_dim` values from 0 to 255; otherwise
+    /// The shape of the observations if they are images, which have `observation_dim` values from 0 to 255; otherwise
     /// `None`.
     pub image: Option<ImageShape>,
     /// Actions that [`Environment::step`] takes.
@@ -184,8 +184,8 @@ pub enum EnvError {
     /// A step was taken while no episode was in progress: before the first reset, or after the end of an episode.
     #[error("no episode is running, so no step is possible; reset the environment first")]
     NotReset,
-    /// An environment in a child process cannot be created or cannot continue; the text names the environment and the
-    /// reason.
+    /// An environment in a child process cannot be created or cannot continue; the message contains the environment's
+    /// id and the reason.
     #[error("{0}")]
     Gymnasium(String),
     /// The environment's code repeatedly raised an exception at the same step or reset.
@@ -196,7 +196,7 @@ pub enum EnvError {
         /// Type, message and location of the exception.
         exception: String,
     },
-    /// libmujoco is missing or unusable; the text lists the locations that were searched.
+    /// libmujoco is missing or unusable; the message lists the locations that were searched.
     #[error("{0}")]
     Mujoco(String),
     /// The operating system cannot start a thread for [`make_parallel`].
@@ -210,7 +210,7 @@ pub enum EnvError {
 /// All randomness comes from the generator that is passed to [`Self::reset`], so the caller can save and restore the
 /// generator together with the state of the environment.
 pub trait Environment: Send {
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Returns the action space in the environment's own units, for programs that act in another copy of the
@@ -260,7 +260,7 @@ pub trait Environment: Send {
 
 type Maker = fn() -> Result<Box<dyn Environment>, EnvError>;
 
-/// Built-in ids and their constructors.
+/// The built-in ids and their constructors.
 const REGISTRY: [(&str, Maker); 13] = [
     (cartpole::ID, || Ok(Box::new(TimeLimit::new(CartPole::new())))),
     (acrobot::ID, || Ok(Box::new(TimeLimit::new(Acrobot::new())))),
@@ -288,8 +288,8 @@ pub fn make(id: &str) -> Result<Box<dyn Environment>, EnvError> {
     Ok(make_vector(id, 1)?.remove(0))
 }
 
-/// Creates `count` environments with the same id. Gymnasium environments share one process: to step them together,
-/// announce all steps with [`Environment::begin_step`] before finishing any of them.
+/// Creates `count` environments with the same id. Gymnasium environments share one process: to step them together, call
+/// [`Environment::begin_step`] on every environment before finishing a step on any of them.
 ///
 /// # Errors
 /// See [`make`].

@@ -1,6 +1,6 @@
-//! MountainCarContinuous-v0: drive a weak car out of a valley, for which it must first gain momentum on the other slope
-//! (Moore, 1990). The constants and the Euler step are those of Gymnasium; tests check trajectories against
-//! recordings of Gymnasium.
+//! MountainCarContinuous-v0: drive an underpowered car out of a valley; the car must first gain momentum on the
+//! opposite slope (Moore, 1990). The constants and the Euler step are those of Gymnasium; tests check trajectories
+//! against recordings of Gymnasium.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

@@ -6,12 +6,12 @@
 /// Point: x and y.
 pub type Point = [f64; 2];
 
-/// Purpose of a shape, which determines the colour that a renderer uses.
+/// The purpose of a shape, which determines the colour that a renderer uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Ground, track or rail.
     Ground,
-    /// Mark on the ground, which makes motion visible.
+    /// A mark on the ground, which makes motion visible.
     Mark,
     /// Goal of the task.
     Goal,
@@ -73,9 +73,9 @@ pub struct Frame {
 /// Image of the current state of an environment, or a scene that the caller draws.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Picture {
-    /// Scene, which the caller draws.
+    /// A scene, which the caller draws.
     Scene(Scene),
-    /// Finished image.
+    /// A finished image.
     Frame {
         /// Image.
         frame: Frame,
@@ -87,7 +87,7 @@ pub enum Picture {
 /// Body of a planar robot. It turns about a joint of its parent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
-    /// Index of the parent, which precedes this link in the list; `None` for the root.
+    /// The index of the parent, which precedes this link in the list; `None` for the root.
     pub(super) parent: Option<usize>,
     /// Position of the joint in the frame of the parent's joint; for the root, its position in the world when all
     /// coordinates are 0.
@@ -123,7 +123,7 @@ pub(super) fn robot(links: &[Link], coordinates: &[f64]) -> Vec<Shape> {
     shapes
 }
 
-/// Converts a point from a frame, which is given by its origin and angle, to world coordinates.
+/// Converts a point from a frame with the given origin and angle to world coordinates.
 fn place([x, y]: Point, ([x0, y0], angle): (Point, f64)) -> Point {
     let (sin, cos) = angle.sin_cos();
     [x0 + cos * x - sin * y, y0 + sin * x + cos * y]

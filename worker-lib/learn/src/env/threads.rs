@@ -15,9 +15,9 @@ use rand_chacha::ChaCha8Rng;
 use super::scene::Picture;
 use super::{Action, ActionSpace, ActionSpec, EnvError, EnvSpec, Environment, Step};
 
-/// Time for which a thread polls before it sleeps. It is long enough for the caller to choose the next actions: if
-/// cores are idle, the threads sleep only while the learner computes an update. Waking a sleeping thread takes longer
-/// than a step of most environments.
+/// Time that a thread polls before it sleeps. It is long enough for the caller to choose the next actions: if cores are
+/// idle, the threads sleep only while the learner computes an update. Waking a sleeping thread takes longer than a step
+/// of most environments.
 const POLL_TIME: Duration = Duration::from_micros(50);
 /// Number of polls between two readings of the clock.
 const POLLS: u32 = 64;

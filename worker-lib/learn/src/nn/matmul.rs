@@ -96,7 +96,7 @@ pub fn matmul(out: MatrixMut<'_>, accumulate: bool, lhs: MatrixRef<'_>, rhs: Mat
     assert_eq!(lhs.cols, rhs.rows, "inner dimensions");
     assert_eq!((rows, cols), (lhs.rows, rhs.cols), "outer dimensions");
     // The kernel prefers a destination with contiguous columns. For a row-major destination, this is the transposed
-    // product, (rhs^T lhs^T)^T. A single column is as contiguous as it can be in either order.
+    // product, (rhs^T lhs^T)^T. With a single column, the two orders are equally contiguous.
     let (m, n, strides) =
         if cols > 1 { (cols, rows, (row_stride, 1)) } else { (rows, cols, (1, row_stride)) };
     let (a, b) = if cols > 1 { (rhs.transposed(), lhs.transposed()) } else { (lhs, rhs) };

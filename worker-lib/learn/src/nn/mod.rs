@@ -2,10 +2,10 @@
 //!
 //! All parameters of a model are stored in one `[f32]`, and all gradients in another with the same layout. The gradient
 //! vector *is* the payload of the packets, so an aggregation needs no gather or scatter step. The networks of the
-//! iSwitch paper are so small that the overhead of a framework for each operation would dominate the duration of a
-//! step; here, a layer is one matrix product from the `gemm-f32` crate and a loop. The module contains dense layers,
-//! convolutions and layer normalisation, from which the paper's four models are built ([`Network`]), and
-//! recurrent layers ([`Recurrent`]).
+//! iSwitch paper are so small that the per-operation overhead of a framework would dominate the step time; here, a
+//! layer is one matrix product from the `gemm-f32` crate and a loop. The module contains dense layers, convolutions and
+//! layer normalisation, from which the paper's four models are built ([`Network`]), and recurrent layers
+//! ([`Recurrent`]).
 //!
 //! No operation allocates memory after construction: a [`Workspace`] holds the intermediate results of the largest
 //! batch. Backward passes are hand-written and checked against finite differences and against numbers computed once in

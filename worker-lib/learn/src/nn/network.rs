@@ -212,8 +212,8 @@ impl Network {
 }
 
 impl Workspace {
-    /// Sets the number of threads for each matrix product to `threads`, but at least one. A worker that shares its
-    /// cores with other workers should use one thread.
+    /// Sets the number of threads per matrix product to `threads`, but at least one. A worker that shares its cores
+    /// with other workers should use one thread.
     #[cfg(feature = "threads")]
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {

@@ -144,7 +144,7 @@ fn sixteen_bit_elements_keep_the_statistics_of_asynchronous_workers() {
         assert!(variances.iter().all(|x| x.is_finite() && *x > 0.0), "{elements}: {variances:?}");
         all[0].progress.steps
     };
-    // A rollout of each worker has 128 steps.
+    // Each worker's rollouts have 128 steps.
     assert!(["bf16", "f16", "f16-f32"].map(steps_of).iter().all(|steps| steps.is_multiple_of(128)));
 }
 

@@ -56,7 +56,8 @@ fn counts_are_exact<A: Algorithm + Sync>(config: &A) {
 #[test]
 fn sixteen_bit_elements_round_nothing_but_gradients() {
     counts_are_exact(&A2cConfig { environments: Some(6), ..A2cConfig::preset(CART_POLE) });
-    // The statistics of a rollout are longer than the gradient of such a small network, and take several rounds.
+    // The statistics of a rollout are longer than the gradient of such a small network, so their exchange takes several
+    // rounds.
     let hidden = vec![8];
     counts_are_exact(&PpoConfig { environments: Some(6), hidden, ..PpoConfig::preset(CART_POLE) });
 }

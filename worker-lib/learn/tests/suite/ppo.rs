@@ -97,8 +97,7 @@ fn random_minibatch(agent: &ActorCritic, samples: usize, random: &mut impl FnMut
     }
 }
 
-/// Computes the total loss, of which `PpoLoss::gradient` returns the gradient, from the parts of the loss that it
-/// reports.
+/// Computes the total loss, whose gradient `PpoLoss::gradient` computes, from the parts of the loss that it reports.
 fn total_loss(loss: &mut PpoLoss, config: &PpoConfig, parameters: &[f32], batch: &Minibatch) -> f64 {
     let mut unused = vec![0.0; parameters.len()];
     let parts = loss.gradient(config, parameters, batch, &mut unused);

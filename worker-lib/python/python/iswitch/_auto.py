@@ -1,8 +1,8 @@
 """Switch of a job whose ranks run on one machine: `ISWITCH_SWITCH=auto`.
 
-Rank 0 starts a private switch and publishes its address in a file, which it keeps locked; the other ranks read the file.
-The lock ends with the process that holds it, so no rank takes the file of a dead rank 0 for that of its own job. A file
-also serves programs without PyTorch and the communication hook, which have no store of PyTorch.
+Rank 0 starts a private switch and publishes its address in a file, which it keeps locked; the other ranks read the
+file. The kernel releases the lock when rank 0 ends, so no rank mistakes the file of a dead rank 0 for that of its own
+job. Unlike a PyTorch store, a file is also available to the communication hook and to programs without PyTorch.
 """
 
 import atexit
@@ -18,27 +18,28 @@ from pathlib import Path
 from iswitch.errors import WorkersMissingError
 from iswitch.switch import LocalSwitch
 
-# Time between two looks for the file, in seconds.
+# Interval at which the other ranks look for the file, in seconds.
 _POLL_INTERVAL_S = 0.02
-# Variables that identify a job of torchrun, and one run of it.
+# Variables that identify a torchrun job and one run of it.
 _JOB_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")
 
 _lock = threading.Lock()
 
 
 def address(rank: int, timeout: float, options: list[str]) -> str:
-    """Returns the address of the job's switch, as "127.0.0.1:PORT"; in rank 0 of the machine, starts the switch first.
+    """Returns the address of the job's switch, as "127.0.0.1:PORT"; the first rank of the machine starts the switch.
 
-    LOCAL_RANK or RANK states the rank of this process in the job, because `rank` may be that in a smaller group.
+    The rank of this process in the job is taken from LOCAL_RANK or RANK, because `rank` may be the rank in a smaller
+    group.
 
     Args:
         rank: Rank of the worker, starting from 0, if neither LOCAL_RANK nor RANK is set.
         timeout: Time to wait for rank 0, in seconds.
-        options: Further options of iswitchd if this process starts it.
+        options: Additional options of iswitchd, if this process starts it.
 
     Raises:
         ValueError: The ranks of the job run on several machines.
-        WorkersMissingError: Rank 0 has not started a switch before the timeout.
+        WorkersMissingError: Rank 0 did not start a switch before the timeout.
         OSError, RuntimeError: See `LocalSwitch`.
     """
     _check_one_machine()
@@ -54,7 +55,7 @@ def address(rank: int, timeout: float, options: list[str]) -> str:
             return found
         time.sleep(_POLL_INTERVAL_S)
     raise WorkersMissingError(
-        f"switch is 'auto', and rank 0 has not started a switch within {timeout:g} s, expected a rank 0 on this machine "
+        f"switch is 'auto', but rank 0 did not start a switch within {timeout:g} s; rank 0 must run on this machine "
         f"with the same {_identity()}"
     )
 
@@ -63,8 +64,8 @@ def _check_one_machine() -> None:
     local, world = (os.environ.get(name) for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"))
     if local and world and local != world:
         raise ValueError(
-            f"switch is 'auto', and {local} of the {world} ranks run on this machine, expected all of them; start "
-            "iswitchd on a machine that all ranks reach, and set ISWITCH_SWITCH to its HOST:PORT"
+            f"switch is 'auto', but only {local} of the {world} ranks run on this machine; start iswitchd on a machine "
+            "that all ranks can reach, and set ISWITCH_SWITCH to its HOST:PORT"
         )
 
 
@@ -74,7 +75,7 @@ def _is_first(rank: int) -> bool:
 
 
 def _identity() -> str:
-    """Returns what the ranks of this job have in common, and no other job on this machine has."""
+    """Returns a text that is the same on all ranks of this job and differs from those of other jobs on this machine."""
     if "MASTER_PORT" in os.environ:
         return ", ".join(f"{name}={os.environ[name]}" for name in _JOB_VARIABLES if name in os.environ)
     return f"parent process {os.getppid()}"
@@ -88,7 +89,7 @@ def _path() -> Path:
 
 
 def _read(path: Path) -> str | None:
-    """Returns the address in the file, or None if there is no file, or only one of a process that has ended."""
+    """Returns the address in the file, or None if there is no file or the process that wrote it has ended."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
@@ -96,7 +97,7 @@ def _read(path: Path) -> str | None:
             return None
         raise
     with open(file) as published:
-        # In a directory that all users share, the file may be that of another user.
+        # In a directory that all users share, the file may belong to another user.
         if os.fstat(file).st_uid != os.geteuid():
             return None
         try:
@@ -108,7 +109,7 @@ def _read(path: Path) -> str | None:
 
 def _publish(path: Path, switch: LocalSwitch) -> str:
     """Publishes the switch until this process ends; returns its address."""
-    # The file has its lock and its content when it appears under its name.
+    # The file is locked and complete before it appears under its final name.
     file = tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False)  # noqa: SIM115
     fcntl.flock(file, fcntl.LOCK_EX)
     file.write(switch.address)

@@ -1,10 +1,10 @@
-"""Collectives that the switch performs as one sum, besides the plain all-reduce.
+"""Collectives that the switch performs as one sum, in addition to the plain all-reduce.
 
 The switch only sums. Each class therefore describes one collective by the vector that a rank contributes (`contribution`)
 and by what the rank does with the sum (`take`). All tensors are in CPU memory.
 
-A broadcast and an all-gather could be sums too, in which the other ranks contribute zeros. The switch was not faster than
-Gloo at either, for any size (docs/results/python.md).
+A broadcast and an all-gather could also be performed as sums to which the other ranks contribute zeros. The switch was
+not faster than Gloo at either, for any size (docs/results/python.md).
 """
 
 import time
@@ -14,12 +14,12 @@ import torch
 
 from iswitch._staging import Copied
 
-# Largest sums, in floats, for which the switch was measured to be as fast as Gloo or faster (docs/results/python.md). The sum
-# of a reduce-scatter contains the parts of all ranks.
+# Largest sums, in floats, for which the switch was at least as fast as Gloo when measured (docs/results/python.md). The
+# sum of a reduce-scatter contains the parts of all ranks.
 MAX_REDUCE_FLOATS = 10_000
 MAX_REDUCE_SCATTER_FLOATS = 40_000
 
-# Interval at which a barrier looks whether earlier collectives of another backend have completed, in seconds.
+# Interval at which a barrier checks whether earlier collectives of another backend have completed, in seconds.
 _INTERVAL_S = 0.001
 
 
@@ -63,7 +63,7 @@ class Reduce(Copied):
 
 
 class ReduceScatter(Copied):
-    """Sum of one tensor for each rank, of which this rank keeps its own.
+    """Sum of one tensor for each rank; this rank keeps only the part that belongs to it.
 
     Args:
         output: Tensor that receives the sum of the inputs for this rank.
@@ -92,12 +92,12 @@ class ReduceScatter(Copied):
 class Barrier(Copied):
     """Sum of one float, which is complete when all ranks have contributed.
 
-    A barrier of Gloo would not wait for the sums that the switch has not completed.
+    A Gloo barrier would not wait for the sums that the switch has not completed.
 
     Args:
         pending: Futures of collectives whose end this rank awaits before it contributes. Their errors are raised where
             their results are awaited, so that the barrier can be repeated after a failure.
-        check: Called while the rank awaits them; raises an error if it must not wait any longer.
+        check: Called repeatedly while the rank awaits them; raises an error if the rank must stop waiting.
     """
 
     name = "barrier"

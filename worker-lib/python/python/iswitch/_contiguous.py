@@ -1,4 +1,4 @@
-"""Calls of Gloo with tensors that are not contiguous, for which some collectives of Gloo return wrong results."""
+"""Calls to Gloo with non-contiguous tensors, for which some of its collectives return wrong results."""
 
 import threading
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from iswitch._work import ForwardedWork
 
 
 def call(method: Callable[..., Any], *arguments: Any, writes: bool = True, **options: Any) -> Any:
-    """Calls a collective of Gloo with contiguous copies in place of all tensors that are not contiguous.
+    """Calls a Gloo collective with contiguous copies in place of all non-contiguous tensors.
 
     Args:
         method: Method of a process group.
         arguments: Arguments of the method: tensors, nested lists of tensors, and others.
-        writes: Whether the method writes the tensors of the first argument; it only reads all other tensors.
+        writes: Whether the method writes to the tensors of the first argument; it only reads all other tensors.
         options: Keyword arguments of the method.
     """
     copies: list[list[tuple[torch.Tensor, torch.Tensor]]] = [[] for _ in arguments]
@@ -27,13 +27,13 @@ def call(method: Callable[..., Any], *arguments: Any, writes: bool = True, **opt
 
 
 class _CopiesBack(ForwardedWork):
-    """Handle of a collective whose results are copied into tensors that are not contiguous when it is awaited."""
+    """Handle of a collective that, once awaited, copies its results into the non-contiguous tensors."""
 
     def __init__(
         self, work: dist.Work, copies: list[tuple[torch.Tensor, torch.Tensor]], results: list[torch.Tensor]
     ) -> None:
         super().__init__(work)
-        # A thread of Gloo, which completes the future, and a thread that waits may copy at the same time.
+        # The Gloo thread that completes the future and a thread that waits may try to copy at the same time.
         self._lock = threading.Lock()
         self._copies = copies
         self._results = results
@@ -63,7 +63,7 @@ class _CopiesBack(ForwardedWork):
 
 
 def _contiguous(argument: Any, copies: list[tuple[torch.Tensor, torch.Tensor]]) -> Any:
-    """Replaces the tensors that are not contiguous, in nested lists too, and adds each of them with its copy to `copies`."""
+    """Replaces non-contiguous tensors, including those in nested lists, and adds each with its copy to `copies`."""
     if isinstance(argument, (list, tuple)):
         return [_contiguous(element, copies) for element in argument]
     if not isinstance(argument, torch.Tensor) or argument.layout != torch.strided or argument.is_contiguous():

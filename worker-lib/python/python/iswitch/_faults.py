@@ -1,7 +1,7 @@
-"""Faults of a process group: errors by kind, and collectives of another backend that end on abort or after a timeout.
+"""Fault handling for a process group: classifies errors, and ends waits for another backend on abort or timeout.
 
-Gloo cannot end a collective that waits for another rank: its `abort` leaves the collective running, and its destructor
-waits for it. Here, only the caller's wait ends. The backend that still waits is then kept until the process exits.
+Gloo cannot end a collective that is waiting for another rank: its `abort` leaves the collective running, and its
+destructor waits for it. Therefore, only the caller's wait ends; the waiting backend is kept until the process exits.
 """
 
 import contextlib
@@ -18,24 +18,24 @@ from torch._C._distributed_c10d import ErrorType
 from iswitch._work import ForwardedWork
 from iswitch.errors import AbortedError, ExpelledError, TimedOutError, WorkersLostError
 
-# Time after which a waiting thread looks whether the group was aborted.
+# Interval at which a waiting thread checks whether the group was aborted.
 _SLICE = timedelta(milliseconds=100)
-# Gloo performs these while the caller waits, not in a thread of its own. It closes its connections if such a wait times
-# out, so it cannot wait in slices.
+# Gloo performs these operations while the caller waits, not in a separate thread. If such a wait times out, Gloo closes
+# its connections, so the wait cannot be divided into slices.
 _POINT_TO_POINT = ("send", "recv", "recv_anysource")
-# Parts of the messages of Gloo's errors.
+# Substrings of Gloo's error messages.
 _GLOO_TIMEOUTS = ("timed out", "failed to pass monitoredBarrier")
 _GLOO_LOSSES = ("closed by peer", "reset by peer", "Connection refused", "errors while waiting for send/recv from rank 0")
 
 
 def seconds_of(timeout: timedelta | None) -> float | None:
-    """Returns a timeout of PyTorch in seconds; None if it is not set, for which PyTorch uses values up to zero."""
+    """Converts a PyTorch timeout to seconds. Returns None for values up to zero, which mean that no timeout is set."""
     seconds = timeout.total_seconds() if timeout else 0.0
     return seconds if seconds > 0.0 else None
 
 
 def error_type(error: BaseException | None) -> ErrorType:
-    """Returns PyTorch's kind of an error, as `get_error` of a process group reports it."""
+    """Returns the PyTorch type of an error, as `get_error` of a process group reports it."""
     if error is None:
         return ErrorType.SUCCESS
     if isinstance(error, TimedOutError):
@@ -46,7 +46,7 @@ def error_type(error: BaseException | None) -> ErrorType:
 
 
 class BlockingCall:
-    """Call of a function in a separate thread, which may outlive the waits for its result."""
+    """Call of a function in a separate thread. The call may outlive any wait for its result."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.done = threading.Event()
@@ -94,7 +94,7 @@ class Delegate:
         return _DelegatedWork(self, name, work)
 
     def await_call(self, name: str, call: BlockingCall, timeout: float | None = None) -> Any:
-        """Waits for the result of a blocking call until the group is aborted.
+        """Waits for the result of a blocking call, unless the group is aborted first.
 
         Raises:
             iswitch.AbortedError: The group was aborted.
@@ -116,10 +116,10 @@ class Delegate:
 
     def check_deadline(self, name: str, deadline: float, timeout: float | None) -> None:
         if time.monotonic() > deadline:
-            raise TimedOutError(f"{name}: the other ranks have not taken part within {timeout} s; the operation continues")
+            raise TimedOutError(f"{name}: the other ranks did not take part within {timeout} s; the operation continues")
 
     def note(self, name: str, error: RuntimeError) -> RuntimeError:
-        """Returns the error of a collective as one of this package if its message shows the reason."""
+        """Converts the error of a collective to an error of this package, if its message shows the reason."""
         text = f"{name}: {error}"
         if any(words in str(error) for words in _GLOO_TIMEOUTS):
             self.error = TimedOutError(text)
@@ -139,12 +139,12 @@ class Delegate:
         self.close()
 
     def close(self) -> None:
-        """Ends the use of the backend without waiting for collectives that are still running."""
+        """Stops using the backend without waiting for collectives that are still running."""
         with self._lock:
             pending, self._pending = self._pending, []
         if any(not work.is_completed() for work in pending):
             self._is_aborted = True
-            # Its destructor would wait for these collectives, with the interpreter's lock.
+            # Its destructor would wait for these collectives while holding the interpreter's lock.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._backend))
 
 
@@ -160,7 +160,7 @@ class _DelegatedWork(ForwardedWork):
     def wait(self, timeout: timedelta | None = None) -> bool:
         delegate, seconds = self._delegate, seconds_of(timeout)
         if self._name in _POINT_TO_POINT:
-            # Only one wait of Gloo receives the message, so a later one of the caller joins the one that has begun.
+            # Only one wait on Gloo receives the message, so a later wait by the caller joins the one that has begun.
             self._call = self._call or BlockingCall(self._work.wait)
             delegate.await_call(self._name, self._call, seconds)
             return True
@@ -168,7 +168,7 @@ class _DelegatedWork(ForwardedWork):
         while True:
             delegate.check(self._name)
             delegate.check_deadline(self._name, deadline, seconds)
-            # This raises an error if the collective has failed, but also if the slice has ended.
+            # This raises an error if the collective has failed or if the slice has ended.
             with contextlib.suppress(RuntimeError):
                 self._work.wait(_SLICE)
                 break

@@ -28,23 +28,24 @@ class Worker:
         switch_timeout: Time in seconds after which a silent switch is considered lost (ISWITCH_SWITCH_TIMEOUT, else 3).
         segment_floats: Number of floats in a packet, the same on all workers (ISWITCH_SEGMENT_FLOATS, else 366, for an
             MTU of 1500).
-        key_file: File with the job's key, as created by `iswitchctl keygen` (ISWITCH_KEY_FILE, else none).
+        key_file: Key file of the job, as created by `iswitchctl keygen` (ISWITCH_KEY_FILE, else none).
         tag_data: Whether data packets also carry tags computed from the key (ISWITCH_TAG_DATA, 0 or 1, else 0).
         non_finite: Whether to "refuse" to send NaN and infinities or to "sum" them, which requires
             `iswitchd --non-finite sum` (ISWITCH_NON_FINITE, else "refuse").
-        wire: Element types of the packets of all arrays, the same on all workers (ISWITCH_WIRE, else the type of each
-            array): "bf16" and "f16" take half the bytes, and each sum is rounded once; "bf16-f32" and "f16-f32" have
-            sums in 32 bits; "f32" is for switches that support no other type.
+        wire: Element types in the packets, for all arrays, the same on all workers (ISWITCH_WIRE, else the type of each
+            array): with "bf16" and "f16", packets carry half as many bytes, and each sum is rounded once; with
+            "bf16-f32" and "f16-f32", the sums have 32 bits; "f32" is for switches that support no other type.
         threads: Number of threads that send and receive during a call, 1 to 16, if the switch runs several threads
             (ISWITCH_THREADS, else one for every four cores of the machine).
         name: Name of the job in the status, the log and the metrics of the switch, at most 32 bytes of printable text
             (ISWITCH_JOB_NAME, else the run id of torchrun, TORCHELASTIC_RUN_ID). The switch also shows the rank and the
             host name of each worker.
-        owner: Owner of the job that the switch shows, at most 32 bytes of printable text (ISWITCH_JOB_OWNER, else none).
+        owner: Owner of the job, as shown by the switch, at most 32 bytes of printable text (ISWITCH_JOB_OWNER, else
+            none).
 
     Raises:
         ValueError: A setting is missing or invalid; the message names it.
-        FileNotFoundError: The value of `switch` is "auto", and there is no iswitchd.
+        FileNotFoundError: The value of `switch` is "auto", but iswitchd was not found.
         SwitchLostError: No switch answers at `switch`.
         RefusedError: The switch refused the worker; the message contains the reason.
         WorkersMissingError: The other workers did not join before the timeout.
@@ -89,7 +90,7 @@ class Worker:
             TypeError: The argument is not an array, or its elements are not float32, float16 or bfloat16.
             ValueError: The array is read-only, not contiguous, or not on the CPU.
             NonFiniteError: The array contains NaN or an infinity; nothing was sent.
-            SwitchLostError, WorkersMissingError: The call has timed out while it waited for the switch or for the other
+            SwitchLostError, WorkersMissingError: The call timed out while waiting for the switch or for the other
                 workers. Retry the call with the same array, unchanged; its first part may already contain the sum.
             ExpelledError: The other workers continued without this one.
         """
@@ -104,7 +105,7 @@ class Worker:
         """Returns the counters `rounds`, `segments` (sent for the first time), `retransmitted` (segments) and `rejoins`."""
 
     def close(self) -> None:
-        """Leaves the job. A call that waits in another thread raises ClosedError."""
+        """Leaves the job. A call that is waiting in another thread raises ClosedError."""
 
     @property
     def switch(self) -> str:

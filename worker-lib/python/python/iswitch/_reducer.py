@@ -16,7 +16,7 @@ _CLOSE_TIMEOUT_S = 5.0
 
 
 class _Operation:
-    """Sum of one staged tensor, and what the caller asked for."""
+    """Sum of one staged tensor, with the options that the caller requested."""
 
     def __init__(self, staged: Staged, mean: bool, timeout: float | None, failures: int) -> None:
         self.staged = staged
@@ -24,7 +24,7 @@ class _Operation:
         self.timeout = timeout
         # Number of operations that had failed when this one was submitted.
         self.failures = failures
-        # PyTorch counts the changes of a tensor's elements, but not those that a worker makes.
+        # PyTorch counts changes to a tensor's elements, but not the changes that a worker makes.
         self._identity = (staged.name, mean, *map(_identity, staged.inputs))
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ def _identity(tensor: torch.Tensor) -> tuple[object, ...]:
 
 
 class _Sums:
-    """Sums tensors through a worker, one at a time, and keeps what a failed operation needs to be repeated."""
+    """Sums tensors through a worker, one at a time, and keeps the state needed to repeat a failed operation."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
@@ -94,13 +94,13 @@ class _Sums:
         failed = self._failed
         if failed is None or self._is_aborted:
             return
-        # An operation that was submitted before the failure cannot be a repetition, even of an equal one.
+        # An operation that was submitted before the failure cannot be a repetition, even if it equals the failed one.
         if operation.failures < self.failures or not operation.repeats(failed):
             raise UnfinishedError(
                 f"{operation}: expected the repetition of the operation that failed, {failed}, with the same tensor, "
                 f"unchanged (its error was: {self.error})"
             )
-        # Its beginning may hold the sum already.
+        # The beginning of the failed tensor may already hold the sum.
         operation.staged = failed.staged
 
     def _sum(self, operation: _Operation) -> None:
@@ -122,7 +122,7 @@ class _Sums:
 
 
 class Job:
-    """Job of summing one staged tensor in the thread. `result` is the value of its future."""
+    """Job that sums one staged tensor in the thread. `result` is the value of its future."""
 
     def __init__(self, operation: _Operation, result: Any) -> None:
         self.operation = operation
@@ -202,7 +202,7 @@ class Reducer:
         self.timeout: float | None = None
         self._sums = _Sums(worker)
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        # Held while a job or the end is queued: the thread would never run a job behind the end.
+        # Held while a job or the end marker is queued: the thread would never run a job queued after the end marker.
         self._lock = threading.Lock()
         self._stager = Stager()
         self._last: Job | None = None
@@ -265,8 +265,8 @@ class Reducer:
         """Begins to sum a staged tensor; `result` is the value of the job's future."""
         job = Job(self._operation(staged, mean, timeout), result)
         if threading.current_thread() is self._thread:
-            # A callback of the previous job wants this sum, and may wait for it, as PowerSGD's does. It comes next on all
-            # workers, whatever else has been submitted meanwhile.
+            # A callback of the previous job requests this sum, and may wait for it, as PowerSGD's callback does. This
+            # sum comes next on all workers, regardless of what else has been submitted in the meantime.
             job.run(self._sums.run)
         elif not self._queue(job):
             job.error = self._sums.closed(job.operation, "the reducer was closed")

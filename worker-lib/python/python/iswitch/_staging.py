@@ -1,8 +1,9 @@
-"""Tensors of all devices and layouts in CPU memory, which is where a worker sums them.
+"""Staging in CPU memory, where a worker sums tensors. The tensors may be on any device and in any layout.
 
-A `Staged` tensor passes through three steps. Its creation begins the copy to CPU memory, `host` waits for that copy, and
-`finish` begins the copy back. On a GPU both copies run on streams of their own, through pinned memory: while the network
-sums one bucket of a backward pass, the next one is on its way to the CPU and the previous one on its way back.
+A `Staged` tensor passes through three steps. Its creation begins the copy to CPU memory, `host` waits for that copy,
+and `finish` begins the copy back. On a GPU, both copies run on separate streams, through pinned memory: while the
+network sums one bucket of a backward pass, the next one is being copied to the CPU and the previous one back to the
+GPU.
 """
 
 from collections.abc import Sequence
@@ -21,27 +22,27 @@ class Staged:
 
     @property
     def inputs(self) -> Sequence[torch.Tensor]:
-        """Tensors that the operation reads or writes. The repetition of a failed operation must pass the same."""
+        """Tensors that the operation reads or writes. A repetition of a failed operation must pass the same tensors."""
         return [self.tensor]
 
     def host(self) -> torch.Tensor:
-        """Returns the contiguous tensor in CPU memory with the elements of `tensor`. Waits until they are there."""
+        """Waits for the elements of `tensor`, and returns the contiguous tensor in CPU memory that contains them."""
         return self.tensor.detach()
 
     def finish(self) -> None:
-        """Copies the elements of `host` into `tensor`; on a GPU, the copy has only begun on return."""
+        """Copies the elements of `host` into `tensor`; on a GPU, the copy may still be running on return."""
 
     def wait(self) -> None:
-        """Orders everything that this thread does with `tensor` from now on after the copy that `finish` began."""
+        """Ensures that all later uses of `tensor` by this thread take effect after the copy that `finish` began."""
 
 
 class Copied(Staged):
-    """Tensor in CPU memory that is not contiguous, or another contribution that has to be put together."""
+    """Non-contiguous tensor in CPU memory, or another contribution that must be assembled."""
 
     _copy: torch.Tensor | None = None
 
     def host(self) -> torch.Tensor:
-        # After a failure, the beginning of the copy may hold the sum already.
+        # After a failure, the beginning of the copy may already hold the sum.
         if self._copy is None:
             self._copy = self.contribution()
         return self._copy
@@ -54,12 +55,12 @@ class Copied(Staged):
         self.take(self.host())
 
     def take(self, total: torch.Tensor) -> None:
-        """Copies what this rank needs of the sum."""
+        """Copies the part of the sum that this rank needs."""
         self.tensor.detach().copy_(total)
 
 
 class _OnGpu(Staged):
-    """Tensor on a GPU, behind a pinned buffer."""
+    """Tensor on a GPU that is staged in a pinned buffer."""
 
     def __init__(self, tensor: torch.Tensor, copies: "_GpuCopies") -> None:
         super().__init__(tensor)
@@ -97,7 +98,7 @@ class _GpuCopies:
         # Two streams, because the two directions of the bus are independent.
         self.to_host = torch.cuda.Stream(device)
         self.from_host = torch.cuda.Stream(device)
-        # Unused buffers of one dimension, and for each the event after which it may be written.
+        # Unused one-dimensional buffers, each with the event after which it may be overwritten.
         self._buffers: list[tuple[torch.Tensor, torch.cuda.Event]] = []
 
     def take_buffer(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -118,13 +119,13 @@ class _GpuCopies:
 
 
 class Stager:
-    """Brings tensors of all devices and layouts into CPU memory and back."""
+    """Copies tensors on any device and in any layout to CPU memory and back."""
 
     def __init__(self) -> None:
         self._copies: dict[torch.device, _GpuCopies] = {}
 
     def stage(self, tensor: torch.Tensor) -> Staged:
-        """Begins to bring the tensor into CPU memory, after all that this thread has given its GPU to do so far."""
+        """Begins to copy the tensor to CPU memory, after all work that this thread has queued on the GPU so far."""
         if not tensor.is_cuda:
             return Staged(tensor) if tensor.is_contiguous() else Copied(tensor)
         if tensor.device not in self._copies:

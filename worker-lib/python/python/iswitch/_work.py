@@ -1,11 +1,11 @@
-"""Handles of collectives that another handle performs."""
+"""Handles of collectives that forward to another handle."""
 
 import torch
 import torch.distributed as dist
 
 
 class ForwardedWork(dist._Work):
-    """Handle that answers as another one does; subclasses change what they need to.
+    """Handle that forwards all calls to another handle; subclasses override some of them.
 
     Args:
         work: The other handle.

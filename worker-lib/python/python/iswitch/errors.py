@@ -1,6 +1,6 @@
-"""Errors of a worker. The message of a timeout states what the worker waited for, and for how long.
+"""Errors of a worker. The message of a timeout error states what the worker was waiting for, and for how long.
 
-Each class states its reason by name in `reason`, for logs and metrics.
+The `reason` attribute of each class names the reason, for logs and metrics.
 """
 
 
@@ -11,7 +11,7 @@ class Error(RuntimeError):
 
 
 class TimedOutError(Error, TimeoutError):
-    """An operation has timed out; the subclass states what it waited for. The same operation may be repeated."""
+    """An operation timed out; the subclass shows what it was waiting for. The same operation may be repeated."""
 
     reason = "timed_out"
 
@@ -41,7 +41,7 @@ class RefusedError(Error):
 
 
 class ExpelledError(Error):
-    """The other workers continued without this one, which has missed the sums of these rounds and must rejoin."""
+    """The other workers continued without this one. It has missed the sums of some rounds and must rejoin."""
 
     reason = "expelled"
 

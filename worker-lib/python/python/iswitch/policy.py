@@ -19,14 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["Policy", "load_policy"]
 
 Array = NDArray[Any]
-# Versions of the description of a policy; recurrent policies have the second.
+# Versions of the policy description; recurrent policies use the second.
 _FORMATS = ("iswitch-policy-1", "iswitch-policy-2")
-# Metadata of the `format` of a checkpoint, which lacks the action space of the environment.
+# Prefix of `format` in the metadata of a checkpoint, which lacks the action space of the environment.
 _CHECKPOINT = "iswitch-"
 # File of a policy in a folder for the Hugging Face Hub.
 _HUB_FILE = "model.safetensors"
 _DTYPES = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8")}
-# Bytes of the length at the start of a safetensors file.
+# Size of the length field at the start of a safetensors file, in bytes.
 _HEADER_START = 8
 
 
@@ -51,7 +51,7 @@ class Policy:
         """Description of the policy.
 
         Its entries are `algorithm`, `env`, `steps` (environment steps of the training), `mean_return` (of the last 100
-        episodes of the training, or None), `hyper_parameters`, `observation`, `layers`, `action` and, if the policy is
+        training episodes, or None), `hyper_parameters`, `observation`, `layers`, `action` and, if the policy is
         recurrent, `memory`, as `docs/guide/export.md` describes them.
         """
         return self._config
@@ -61,7 +61,7 @@ class Policy:
 
     @property
     def is_recurrent(self) -> bool:
-        """Whether actions also depend on the preceding observations of an episode; `step` then passes a state on."""
+        """Whether actions also depend on earlier observations in an episode; `step` then takes and returns a state."""
         return "memory" in self._config
 
     def step(self, observations: ArrayLike, state: NDArray[Any] | None = None) -> tuple[NDArray[Any], NDArray[Any] | None]:

@@ -1,7 +1,7 @@
 """Switches on this machine: runs the `iswitchd` that the wheel contains.
 
-`python -m iswitch.switch` runs iswitchd with the given options. If they name no port, the switch serves UDP port 7711 of
-the loopback interface.
+`python -m iswitch.switch` runs iswitchd with the given options. If no port is specified, the switch listens on UDP
+port 7711 on the loopback interface.
 
 >>> import iswitch.switch
 >>> with iswitch.switch.LocalSwitch() as switch:
@@ -27,11 +27,11 @@ __all__ = ["DEFAULT_ADDRESS", "LocalSwitch", "find_iswitchd", "main"]
 DEFAULT_ADDRESS = "127.0.0.1:7711"
 """Address ("HOST:PORT") on which `python -m iswitch.switch` listens if its options specify no port."""
 
-# Options that state what iswitchd serves, or the file that does.
+# Options that specify the ports that iswitchd serves, or a file that does.
 _PORT_OPTIONS = {"--udp", "--port", "--config"}
-# Defaults of a private switch. All of its jobs belong to one address, and each process group may have 16 of them.
+# Defaults of a private switch. All of its jobs come from one address, and each process group may have 16 jobs.
 _DEFAULTS = {"--log-level": "warn", "--max-jobs-per-source": "64"}
-# Cores for each thread of a private switch; the workers on this machine need the others.
+# Number of cores per thread of a private switch; the workers on this machine need the other cores.
 _CORES_PER_THREAD = 4
 _MAX_THREADS = 16
 # Time that `close` waits before it kills the switch, in seconds.
@@ -56,8 +56,8 @@ def find_iswitchd() -> str:
     found = _installed_iswitchd() or shutil.which("iswitchd")
     if found is None:
         raise FileNotFoundError(
-            "iswitchd is neither in the installed wheel nor on the PATH, expected one of them; install a wheel that "
-            "packaging/wheel/build has built, or set ISWITCHD to the path of iswitchd"
+            "iswitchd is neither in the installed wheel nor on the PATH; install a wheel built by packaging/wheel/build, "
+            "or set ISWITCHD to the path of iswitchd"
         )
     return found
 
@@ -79,8 +79,8 @@ class LocalSwitch:
     It runs one thread for every four cores of the machine, unless `--threads` sets another number.
 
     The switch stops on `close`. It also stops after this process has ended, even if the process was killed; in this
-    case, the switch first waits until the workers of its jobs have left or their lease has expired (10 seconds unless
-    `--lease-ms` sets another value). The warnings of iswitchd appear on the standard error of this process.
+    case, the switch first waits until the workers of its jobs have left or their leases have expired (10 seconds unless
+    `--lease-ms` sets another value). iswitchd's warnings go to this process's standard error.
 
     Args:
         options: Additional options of iswitchd, for example "--ordered".

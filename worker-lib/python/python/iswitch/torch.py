@@ -36,7 +36,7 @@ _SUMMED_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 _log = logging.getLogger(__name__)
 
-# Types that the switch does not sum and that the log has mentioned.
+# Types that the switch does not sum and that have already been logged.
 _reported_dtypes: set[torch.dtype] = set()
 
 
@@ -56,8 +56,8 @@ class _Work(dist._Work):
         seconds = seconds_of(timeout)
         if not self._job.done.wait(seconds):
             raise TimedOutError(
-                f"{self._job.operation}: the switch has not delivered the sum of all workers within {seconds} s; the "
-                "operation continues, and may be waited for again"
+                f"{self._job.operation}: the switch did not deliver the sum of all workers within {seconds} s; the "
+                "operation continues, and its result can be awaited again"
             )
         self._job.outcome()
         return True
@@ -109,7 +109,7 @@ def _untraced(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _or_gloo(options: type) -> Callable[[Callable[..., dist.Work | None]], Callable[..., dist.Work]]:
-    """Decorates a collective that runs through the switch, or returns None for the calls that Gloo must perform.
+    """Decorates a collective that runs through the switch unless it returns None, in which case Gloo performs it.
 
     The choice must be the same on all ranks, so it may depend only on the sizes, types and devices of the tensors. Calls in
     PyTorch's older forms, with a root or an operation instead of an object of the type `options`, go to Gloo.
@@ -141,7 +141,7 @@ class ProcessGroupISwitch(dist.ProcessGroup):
     The switch computes SUM and AVG of dense tensors of float32, float16 and bfloat16. It also performs barriers, and small
     reduces and reduce-scatters of tensors in CPU memory (see `iswitch._collectives`). Settings come from the environment, as
     for `iswitch.Worker`, except for the job number: rank 0 draws it at random, so that several groups and training jobs can
-    use one switch. A group of one process needs no switch.
+    share a switch. A group of one process needs no switch.
     """
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
@@ -156,7 +156,7 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         self._delegate = Delegate(gloo)
         self._is_aborted = False
         self._rank, self._size = rank, size
-        # Futures of collectives of Gloo that may not have completed.
+        # Futures of Gloo collectives that may not have completed.
         self._pending: list[torch.futures.Future] = []
         self._reducer: Reducer | None = None
         if size > 1:
@@ -203,7 +203,7 @@ class ProcessGroupISwitch(dist.ProcessGroup):
 
     @_or_gloo(dist.BarrierOptions)
     def barrier(self, opts: Any) -> dist.Work | None:
-        # The group keeps its list, because a barrier that fails is followed by another one.
+        # The group keeps its list for the next barrier, in case this one fails.
         staged = _collectives.Barrier(tuple(self._pending), lambda: self._delegate.check("barrier"))
         return self._sum(staged, [], opts)
 
@@ -299,12 +299,12 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         return list(joined.detach().unflatten(0, (self._size, -1)))
 
     def _report_type(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Logs a type that the switch does not sum, once and on rank 0."""
+        """Logs a type that the switch does not sum, once and only on rank 0."""
         if self._rank != 0:
             return
         for dtype in {tensor.dtype for tensor in tensors}.difference(_SUMMED_DTYPES, _reported_dtypes):
             _reported_dtypes.add(dtype)
-            # Tensors of floats may be gradients, whose user expects the speed of the switch.
+            # Tensors of floats may be gradients, for which the user expects the speed of the switch.
             level = logging.WARNING if dtype.is_floating_point else logging.INFO
             _log.log(level, "all_reduce of %s goes to Gloo: the switch sums only float32, float16 and bfloat16", dtype)
 
@@ -345,7 +345,7 @@ def _point_to_point_of_gloo(name: str) -> Callable[..., Any]:
     return method
 
 
-# A separate process group implements these methods, not the base class. A call of the base class through this class
+# A separate process group implements these methods, not the base class. A call to the base class through this class
 # holds the interpreter's lock while it waits for Gloo's lock, which another thread may hold while it waits for the
 # interpreter's lock: a deadlock.
 _DELEGATED = {

@@ -1,4 +1,4 @@
-"""Fault tolerance in each step, with torchft: replicas may end and join while the others continue to train.
+"""Per-step fault tolerance with torchft: replicas may leave and join while the others continue to train.
 
 Before each step, torchft's lighthouse determines which replicas take part in it. A replica that joins receives the model,
 the optimizer and the step number from another one. The switch sums the gradients of these replicas:
@@ -23,7 +23,7 @@ __all__ = ["DistributedDataParallel", "ProcessGroup"]
 
 
 class ProcessGroup(ProcessGroupWrapper):
-    """Process group of torchft whose sums the switch computes.
+    """A torchft process group whose sums the switch computes.
 
     Whenever the set of replicas changes, a new inner `iswitch.torch.ProcessGroupISwitch` replaces the previous one and
     begins a new job on the switch. If the gradient of a replica is missing, the sum fails with an error, so the number

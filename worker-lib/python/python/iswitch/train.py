@@ -1,4 +1,4 @@
-"""Training from Python, with the names of Stable-Baselines3. The command `iswitch` performs the training.
+"""Training from Python, with the same names as in Stable-Baselines3. The `iswitch` command performs the training.
 
 >>> model = iswitch.train.PPO("Pendulum-v1", workers=4)
 >>> model.learn(total_timesteps=200_000)
@@ -34,7 +34,7 @@ _PROGRESS = "progress.csv"
 
 
 class TrainingError(Error):
-    """The command `iswitch` has failed; the message is that of the command."""
+    """The `iswitch` command failed; the message is the one that the command printed."""
 
     reason = "training_failed"
 
@@ -56,13 +56,13 @@ def find_iswitch() -> str:
     if beside.is_file():
         return str(beside)
     raise FileNotFoundError(
-        "iswitch is neither on the PATH nor beside iswitchd, expected one of them; install the Debian package, run "
-        "cargo install --path worker-lib/cli, or set ISWITCH to the path of iswitch"
+        "iswitch is neither on the PATH nor beside iswitchd; install the Debian package, run cargo install --path "
+        "worker-lib/cli, or set ISWITCH to the path of iswitch"
     )
 
 
 class Algorithm:
-    """Agent and the algorithm that trains it. Use one of the subclasses, such as `PPO`.
+    """An agent and the algorithm that trains it. Use one of the subclasses, such as `PPO`.
 
     Args:
         env: Id of the environment, as for `iswitch train --env`: built in, from Gymnasium, or `module:Id-v0`.
@@ -71,7 +71,7 @@ class Algorithm:
         directory: Directory of the run. By default, a temporary directory that is deleted together with this object.
         options: Additional options of `iswitch train`, such as `["--async"]`.
         hyper_parameters: Hyper-parameters by name, as `iswitch train ALGORITHM --list-parameters` prints them. Those
-            that are absent have the values of the environment's preset.
+            that are absent take their values from the environment's preset.
 
     Raises:
         TypeError: `env` is not a string.
@@ -139,7 +139,7 @@ class Algorithm:
             This object.
 
         Raises:
-            TrainingError: The command refuses an argument or has failed.
+            TrainingError: The command refused an argument or failed.
         """
         if self._steps == 0:
             arguments = [*self._arguments, *self._step_option(total_timesteps)]
@@ -217,8 +217,8 @@ class Algorithm:
         """Returns the metrics of the training over time.
 
         Returns:
-            One dictionary for each report, which maps the names in TensorBoard to values; `step` is the number of
-            environment steps. Metrics without a value are absent.
+            One dictionary for each report, which maps TensorBoard names to values; `step` is the number of environment
+            steps. Metrics without a value are absent.
 
         Raises:
             TrainingError: The agent has not been trained yet.
@@ -260,7 +260,7 @@ class Algorithm:
 
     def _run(self, *arguments: str, is_shown: bool = False) -> dict[str, Any]:
         """Runs a command of iswitch, and returns the JSON object that it prints last."""
-        # In a process group of its own, the command receives only the interrupt that is passed on to it.
+        # The command has a separate process group, so it receives only the interrupt that is forwarded to it.
         process = subprocess.Popen(
             [self._program, *arguments],
             stdin=subprocess.DEVNULL,

@@ -5,15 +5,15 @@
 //! |---|---|
 //! | `{"job": {"id": "a", "coflows": [...]}}` | registers a job; its coflows have the same form as in a job file |
 //! | `{"coflow": {"id": "b", "flows": [[0, 1, 1e9]]}}` | registers a job of a single coflow |
-//! | `{"progress": [{"job": "a", "coflow": 0, "bytes_left": [5e8]}]}` | states the remaining bytes of flows |
-//! | `{"finished": [{"job": "a", "coflow": 0, "flows": [1]}]}` | states that a coflow or some of its flows have ended |
+//! | `{"progress": [{"job": "a", "coflow": 0, "bytes_left": [5e8]}]}` | reports the remaining bytes of flows |
+//! | `{"finished": [{"job": "a", "coflow": 0, "flows": [1]}]}` | reports that a coflow or some of its flows ended |
 //! | `{"remove": "a"}` | removes a job that will not be completed |
 //! | `{"rates": true}` | asks for the order and the rates |
 //! | `{"describe": true}` | asks for a description of the service |
 //!
-//! A request may state the time, `time_s`, in seconds; by default, it is the time of the previous request. Each of the
-//! first five requests can also ask for the rates by including `"rates": true`. The answer to an invalid request is
-//! `{"error": "..."}`; such a request has no effect. The `id` of a request is optional and is returned unchanged.
+//! A request may contain the time, `time_s`, in seconds; by default, it is the time of the previous request. Each of
+//! the first five requests can also ask for the rates by including `"rates": true`. The answer to an invalid request
+//! is `{"error": "..."}`; such a request has no effect. The `id` of a request is optional and is returned unchanged.
 
 use std::collections::BTreeMap;
 
@@ -188,8 +188,9 @@ impl Agent {
         if (now..=TIME_MAX_S).contains(&time) {
             return Ok(time);
         }
-        let expected =
-            format!("a number of seconds from {now}, the time of the previous request, to {TIME_MAX_S:e}");
+        let expected = format!(
+            "a number of seconds between {now}, the time of the previous request, and {TIME_MAX_S:e}"
+        );
         Err(StudyError::field("time_s", time, expected))
     }
 
@@ -279,8 +280,8 @@ impl Agent {
         Ok(job)
     }
 
-    /// Checks that `added` further coflows and flows do not exceed the limits. Complete jobs are forgotten only if the
-    /// limits are reached, because a policy that keeps a plan must then compute it again.
+    /// Checks that `added` further coflows and flows do not exceed the limits. Complete jobs are forgotten only if
+    /// the limits are reached, because forgetting them forces a policy that keeps a plan to compute it again.
     fn make_room(&mut self, added: [usize; 2]) -> Result<(), StudyError> {
         let limits = [("incomplete coflows", COFLOWS_MAX), ("flows of incomplete jobs", FLOWS_MAX)];
         let exceeded = |live: &Live| {

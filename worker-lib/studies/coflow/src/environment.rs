@@ -24,7 +24,7 @@ use iswitch_study::{StudyError, names};
 const ROW: usize = FEATURES + 1;
 /// Names of the features of a candidate.
 pub const ROW_NAMES: [&str; ROW] = row_names(&["available"], &FEATURE_NAMES);
-/// Names of the values in the details of a candidate.
+/// Names of the values in a candidate's details.
 const DETAILS: [&str; 6] =
     ["job", "coflow", "bottleneck_left_s", "size_left_bytes", "ready_s", "job_path_left_s"];
 /// Maximum number of candidates.
@@ -69,7 +69,7 @@ impl CoflowEnvironment {
             JobDraws::Fixed(jobs, _) => check_arrivals(jobs)?,
             JobDraws::Drawn { count: 0, .. } => return Err(StudyError::field("jobs", 0, "at least 1")),
             JobDraws::Drawn { interarrival, .. } if !(interarrival.is_finite() && *interarrival >= 0.0) => {
-                let expected = "a number of seconds of at least 0";
+                let expected = "a number of seconds >= 0";
                 return Err(StudyError::field("interarrival", interarrival, expected));
             }
             JobDraws::Drawn { .. } => {}
@@ -429,7 +429,7 @@ mod tests {
             made.map(drop).unwrap_err().to_string()
         };
         assert_eq!(text(0, 1.0, 9), "jobs is 0, expected at least 1");
-        assert_eq!(text(2, -1.0, 9), "interarrival is -1, expected a number of seconds of at least 0");
+        assert_eq!(text(2, -1.0, 9), "interarrival is -1, expected a number of seconds >= 0");
         assert_eq!(text(2, 1.0, 1), "candidates is 1, expected 2 to 4096");
         let error = parse_sharing("equal").unwrap_err().to_string();
         assert_eq!(error, "sharing is equal, expected one of madd, greedy, greedy-per-flow");

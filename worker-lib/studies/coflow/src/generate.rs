@@ -83,7 +83,7 @@ impl JobSource {
     pub fn draw(&self, count: usize, interarrival: f64, rng: &mut ChaCha8Rng) -> Vec<Job> {
         assert!(
             interarrival >= 0.0 && interarrival.is_finite(),
-            "interarrival is {interarrival}, expected a number of at least 0"
+            "interarrival is {interarrival}, expected a number >= 0"
         );
         let distance = (interarrival > 0.0).then(|| Exp::new(1.0 / interarrival).expect("a valid rate"));
         let mut time = 0.0;
@@ -129,7 +129,7 @@ pub fn set_deadlines(
     rng: &mut ChaCha8Rng,
 ) -> Result<(), StudyError> {
     if !(slack.is_finite() && slack >= 0.0) {
-        return Err(StudyError::field("slack of deadlines", slack, "a number of at least 0"));
+        return Err(StudyError::field("slack of deadlines", slack, "a number >= 0"));
     }
     for job in jobs {
         job.deadline = Some(alone(job, fabric) * (1.0 + slack * rng.random::<f64>()));
@@ -235,7 +235,7 @@ mod tests {
         assert!(jobs.iter().map(ratio).all(|ratio| (1.0..3.0).contains(&ratio)));
         assert!((jobs.iter().map(ratio).sum::<f64>() / 400.0 - 2.0).abs() < 0.15);
         let error = set_deadlines(&mut jobs, &fabric, -1.0, &mut rng).unwrap_err().to_string();
-        assert_eq!(error, "slack of deadlines is -1, expected a number of at least 0");
+        assert_eq!(error, "slack of deadlines is -1, expected a number >= 0");
     }
 
     #[test]

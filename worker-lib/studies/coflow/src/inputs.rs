@@ -30,13 +30,13 @@ const SYNTHETIC_STREAM: usize = 2;
 pub struct Inputs {
     /// Path of a trace in the format of the coflow benchmark (FB2010). If `None`, synthetic coflows are generated.
     pub trace: Option<PathBuf>,
-    /// Path of a file of job shapes. If `None`, each job is a single coflow if `trace` is given, and has a synthetic
+    /// Path of a job-shape file. If `None`, each job is a single coflow if `trace` is given, and has a synthetic
     /// shape otherwise.
     pub dags: Option<PathBuf>,
     /// Number of ports for synthetic coflows, at most [`SYNTHETIC_PORTS_MAX`]. If `trace` is given, the file determines
-    /// the number of ports; with a [`FabricInput`] that describes a fabric, its number of ports is used.
+    /// the number of ports; with a [`FabricInput`] that describes a fabric, that fabric does.
     pub ports: usize,
-    /// Capacity of each port, in Gbit/s, unless a description of the fabric states it.
+    /// Capacity of each port, in Gbit/s, unless a fabric description specifies it.
     pub capacity_gbit: f64,
     /// Model of the rates of flows.
     pub rates: Rates,
@@ -44,7 +44,7 @@ pub struct Inputs {
     pub fabric: FabricInput,
 }
 
-/// Description of a fabric.
+/// Fabric description.
 #[derive(Clone, Debug, Default)]
 pub enum FabricInput {
     /// Equal ports; nothing else limits flows.
@@ -58,7 +58,7 @@ pub enum FabricInput {
 }
 
 impl Default for Inputs {
-    /// Returns synthetic coflows and shapes on a fabric with [`PORTS`] ports of 1 Gbit/s.
+    /// Returns synthetic coflows and shapes on a fabric with [`PORTS`] ports, each of 1 Gbit/s.
     fn default() -> Self {
         Self {
             trace: None,
@@ -90,8 +90,8 @@ impl Inputs {
     /// Returns the fabric for jobs on the given number of ports.
     ///
     /// # Errors
-    /// Fails if the capacity is out of range, if the file of the fabric cannot be read, or if the described fabric has
-    /// another number of ports.
+    /// Fails if the capacity is out of range, if the fabric file cannot be read, or if the described fabric has a
+    /// different number of ports.
     pub fn fabric(&self, ports: usize) -> Result<Fabric, StudyError> {
         self.matching(self.described()?, ports)
     }
@@ -99,7 +99,7 @@ impl Inputs {
     /// Returns the described fabric, or a fabric with `ports` equal ports if none is described.
     ///
     /// # Errors
-    /// Fails if the capacity is out of range, or if the file of the fabric cannot be read.
+    /// Fails if the capacity is out of range, or if the fabric file cannot be read.
     pub fn any_fabric(&self, ports: usize) -> Result<Fabric, StudyError> {
         Ok(match self.described()? {
             Some(fabric) => fabric,
@@ -127,7 +127,7 @@ impl Inputs {
             }
             (Some(fabric), _) if fabric.network.is_none() => Ok(Fabric { ports, ..fabric }),
             (Some(fabric), _) => {
-                Err(StudyError::field("ports of the fabric of the training run", fabric.ports, expected))
+                Err(StudyError::field("ports of the training run's fabric", fabric.ports, expected))
             }
             (None, _) if !GBIT_RANGE.contains(&self.capacity_gbit) => {
                 Err(StudyError::field("capacity", self.capacity_gbit, "0.001 to 1000000 Gbit/s"))
@@ -139,7 +139,7 @@ impl Inputs {
     /// Returns a source that draws jobs with the coflows of a trace.
     ///
     /// # Errors
-    /// Fails if the file of shapes cannot be read, or if the trace has no coflows.
+    /// Fails if the shape file cannot be read, or if the trace has no coflows.
     pub fn jobs(&self, trace: CoflowTrace) -> Result<JobSource, StudyError> {
         let shapes = match &self.dags {
             Some(path) => read_shapes(path)?,

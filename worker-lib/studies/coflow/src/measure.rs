@@ -9,7 +9,7 @@ use super::workload::Job;
 pub struct Times {
     /// Mean.
     pub mean: f64,
-    /// 50th percentile: the shortest of the times that at least 50 % of all times do not exceed.
+    /// 50th percentile: the shortest time that at least 50 % of all times do not exceed.
     pub p50: f64,
     /// 95th percentile.
     pub p95: f64,

@@ -133,7 +133,7 @@ impl Job {
             ));
         }
         if !(arrival.is_finite() && arrival >= 0.0) {
-            return Err(StudyError::field("arrival of a job", arrival, "a number of seconds of at least 0"));
+            return Err(StudyError::field("arrival of a job", arrival, "a number of seconds >= 0"));
         }
         let all = |of: &Dependencies| [of.starts_after.clone(), of.finishes_after.clone()].concat();
         let waits_for: Vec<Vec<usize>> = dependencies.iter().map(all).collect();

@@ -121,7 +121,7 @@ pub struct Turn<'a, P, C, W> {
     pub draw: u64,
     /// Whether this is the first draw.
     pub is_first: bool,
-    /// Input for the draw, as created by the argument `prepare` of [`Contest::run`].
+    /// Input for the draw, as created by the `prepare` argument of [`Contest::run`].
     pub world: &'a W,
 }
 
@@ -345,7 +345,7 @@ mod tests {
     fn incomparable_policies_are_reported_by_name() {
         let text = |policies: &[&str]| contest(policies).err().unwrap().to_string();
         assert_eq!(text(&["1", "one"]), "policy is one, expected a number");
-        assert_eq!(text(&["2", "2"]), "two policies are called times-2, expected a different name for each");
+        assert_eq!(text(&["2", "2"]), "two policies are named times-2; give each policy a different name");
         let directory = tempfile::tempdir().unwrap();
         let name = directory.path().display().to_string();
         assert_eq!(

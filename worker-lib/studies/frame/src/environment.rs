@@ -98,7 +98,7 @@ pub const fn row_names<const N: usize>(
     names
 }
 
-/// Checks that a candidate may be chosen. `has_begun` states whether an episode has begun.
+/// Checks that a candidate may be chosen. `has_begun` indicates whether an episode has begun.
 ///
 /// # Errors
 /// Fails if no decision is pending, or if the candidate is not valid.
@@ -119,7 +119,7 @@ pub fn check_choice(
     Err(StudyError::field("action", candidate, format!("one of {}", valid.join(", "))))
 }
 
-/// Returns the error for a call that requires a pending decision. `has_begun` states whether an episode has begun.
+/// Returns the error for a call that requires a pending decision. `has_begun` indicates whether an episode has begun.
 pub fn no_decision(has_begun: bool) -> StudyError {
     let value = if has_begun { "after the end of the episode" } else { "before the first reset" };
     StudyError::field("time of the call", value, "a call between a reset and the end of the episode")

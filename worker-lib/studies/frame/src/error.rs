@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use iswitch::AggregateError;
 use iswitch_learn::algorithms::TrainError;
 
-/// Reason for which a scenario, a file, a policy or a training run is rejected.
+/// Reason why a scenario, a file, a policy or a training run is rejected.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
@@ -71,7 +71,7 @@ impl From<AggregateError> for StudyError {
     }
 }
 
-/// Returns `value` if it is a finite number of at least 0.
+/// Returns `value` if it is finite and at least 0.
 ///
 /// # Errors
 /// Fails if the value is out of range.
@@ -79,7 +79,7 @@ pub fn at_least_zero(field: impl Into<String>, value: f64, unit: &str) -> Result
     at_least(field, value, 0.0, unit)
 }
 
-/// Returns `value` if it is a finite number of at least `least`.
+/// Returns `value` if it is finite and at least `least`.
 ///
 /// # Errors
 /// Fails if the value is out of range.
@@ -87,10 +87,10 @@ pub fn at_least(field: impl Into<String>, value: f64, least: f64, unit: &str) ->
     if value.is_finite() && value >= least {
         return Ok(value);
     }
-    Err(StudyError::field(field, value, format!("a number of {unit} of at least {least}")))
+    Err(StudyError::field(field, value, format!("a number of {unit} >= {least}")))
 }
 
-/// Returns `value` if it is a finite number above 0.
+/// Returns `value` if it is finite and above 0.
 ///
 /// # Errors
 /// Fails if the value is out of range.

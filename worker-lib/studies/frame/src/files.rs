@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::Context as _;
 use iswitch_storage::{RealDisk, replace};
 
-/// Writes a file atomically: after a crash, it has either the old or the new content.
+/// Writes a file atomically: after a crash, the file contains either the old or the new content.
 ///
-/// Writes in place if the path is not a regular file (but, for example, a pipe or `/dev/stdout`) or if it is a symbolic
+/// Writes in place if the path is not a regular file (but, for example, a pipe or `/dev/stdout`) or is a symbolic
 /// link, because such a path must not be replaced with a new file.
 ///
 /// # Errors

@@ -13,7 +13,7 @@
 //! | [`table`] | reading and writing of CSV files |
 //! | [`names`] | names of the values of an enumeration |
 //! | [`files`] | atomic replacement of files |
-//! | [`train`] | the command `train` |
+//! | [`train`] | the `train` command |
 //! | [`contest`] | policies on the command line, and their comparison on the same draws |
 //! | [`external`] | policies that run as separate programs |
 //! | [`environment`] | simulators that stop at each decision, for agents outside the project |

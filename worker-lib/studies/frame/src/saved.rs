@@ -67,7 +67,7 @@ impl<S: Study> Saved<S> {
     /// Restores the saved state into a fresh training run with the same hyper-parameters.
     ///
     /// # Errors
-    /// Fails if the file is damaged, or if the task of `training` is not the one of the saved run.
+    /// Fails if the file is damaged, or if the task of `training` is not that of the saved run.
     pub fn restore(&self, training: &mut Training<S>) -> Result<(), StudyError> {
         training.restore(&self.file.reader()?)
     }

@@ -65,7 +65,7 @@ fn run(program: &str, args: &[&str]) -> Output {
 }
 
 /// Returns the command of the external policy in this file of `worker-lib/studies/examples/pipe`. Returns `None` if
-/// python3 is not installed, so that the test must be skipped.
+/// python3 is not installed, in which case the test must be skipped.
 ///
 /// # Panics
 /// Panics if python3 is not installed although no test may be skipped.

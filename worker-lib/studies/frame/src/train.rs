@@ -1,4 +1,4 @@
-//! The command `train` of a study.
+//! The `train` command of a study.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::{Common, Hyperparameters, Record, Saved, Stage, Study, Training};
 
-/// Arguments of the command `train` that are the same in every study.
+/// Arguments of the `train` command that are the same in every study.
 #[derive(Args)]
 pub struct TrainingArgs {
     /// Total number of iterations
@@ -55,7 +55,7 @@ type Task<C> = <<C as Command>::Study as Study>::Task;
 /// Record of an iteration of a study.
 type Iteration<C> = <<C as Command>::Study as Study>::Iteration;
 
-/// The command `train` of one study.
+/// The `train` command of one study.
 pub trait Command {
     /// The study that is trained.
     type Study: Study;
@@ -88,7 +88,7 @@ pub trait Command {
     /// Returns the hyper-parameters of a new training run. The caller then sets those that are common to all studies.
     ///
     /// # Errors
-    /// Fails if the arguments contradict each other.
+    /// Fails if the arguments conflict with each other.
     fn preset(&self, input: &Self::Input) -> anyhow::Result<Config<Self>>;
 
     /// Creates the task of a training run with `workers` workers.

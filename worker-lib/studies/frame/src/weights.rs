@@ -1,6 +1,6 @@
 //! Parameters with their optimiser, and sums over all workers.
 //!
-//! Workers sum integers, so that the result is identical, bit for bit, for any number of workers.
+//! Workers sum integers, so the result is identical, bit for bit, for any number of workers.
 
 use crate::StudyError;
 use iswitch_learn::algorithms::actor_critic::NamedTensor;

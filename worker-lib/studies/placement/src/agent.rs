@@ -1,5 +1,5 @@
-//! Placement as a service. A scheduler sends each request as one line of JSON, which asks either on which GPUs a job
-//! should run or which jobs of the cluster to suspend and to start.
+//! Placement as a service. Each request from a scheduler is one line of JSON. It asks either on which GPUs to run a
+//! job, or which jobs of the cluster to suspend and which to start.
 //!
 //! | request | answer |
 //! |---|---|
@@ -20,11 +20,11 @@
 //! | `node` | node of the GPU according to the scheduler; the request fails if the agent's cluster differs |
 //! | `left` | seconds until the GPU is free or repaired; unknown by default |
 //!
-//! An empty list of GPUs in an answer means that the job should not start now, either because too few GPUs are free or
-//! because the policy waits for other GPUs. The greeting is that of an [external policy](super::policy::external): the
-//! agent can be the program of one. The `id` of a request is optional and is returned unchanged. Between requests, the
-//! agent keeps no state except the policy's random generator: once the scheduler has assigned GPUs to a job, its next
-//! request must report them as busy.
+//! An empty list of GPUs in an answer means that the job should not start now, either because too few GPUs are free
+//! or because the policy waits for other GPUs. The greeting is the one that an [external
+//! policy](super::policy::external) receives, so the agent can serve as the program of such a policy. The `id` of a
+//! request is optional and is returned unchanged. Between requests, the agent keeps no state except the policy's
+//! random generator: once the scheduler has assigned GPUs to a job, its next request must report them as busy.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -438,13 +438,10 @@ mod tests {
                 with(r#"{"state": "free", "rate": -1}"#),
                 "gpus[3].rate is -1, expected 0 to 1000000 failures a year",
             ),
-            (
-                with(r#"{"state": "free", "age": -2}"#),
-                "gpus[3].age is -2, expected a number of years of at least 0",
-            ),
+            (with(r#"{"state": "free", "age": -2}"#), "gpus[3].age is -2, expected a number of years >= 0"),
             (
                 with(r#"{"state": "busy", "left": -2}"#),
-                "gpus[3].left is -2, expected a number of seconds of at least 0",
+                "gpus[3].left is -2, expected a number of seconds >= 0",
             ),
             (
                 request(all, r#"{"gpus": 5, "duration": 1}"#),

@@ -12,9 +12,8 @@ use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
 
-/// Minimum of the estimated duration of a job for which the request gives no duration, in seconds: one day. The
-/// estimate is the larger of this value and twice the sum of the job's completed work and the time since its current
-/// start.
+/// Minimum estimate of a job's duration if the request does not specify one, in seconds: one day. The estimate is the
+/// larger of this value and twice the sum of the job's completed work and the time since its current start.
 const DURATION_S: f64 = 86_400.0;
 
 /// Job in a request. Times are in seconds.
@@ -62,8 +61,8 @@ pub struct Decisions {
     pub suspend: Vec<String>,
     /// Jobs to start.
     pub start: Vec<Start>,
-    /// Number of seconds, at least 1, after which the policy wants to decide again even if nothing happens until then;
-    /// absent if it decides only after events.
+    /// Number of seconds, at least 1, after which the policy must be consulted again even if nothing happens before
+    /// then; absent if it decides only after events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look_again_s: Option<f64>,
 }

@@ -25,7 +25,7 @@ use iswitch_study::environment::{End, Environment, Figures, Outcome, check_choic
 
 /// Names of the features that the environment adds to those of a GPU: whether the candidate is valid; the fractions of
 /// the job's GPUs that have already been picked on its node, in its rack and behind its switch; and for each of these
-/// failure domains, the logarithm of 1 + its failures expected during the job's remaining work, divided by 2.
+/// failure domains, half the logarithm of 1 plus the number of its failures expected during the job's remaining work.
 const ADDED: [&str; 7] = [
     "available",
     "picked_on_node",
@@ -39,8 +39,8 @@ const ADDED: [&str; 7] = [
 const ROW: usize = PICK_FEATURES + ADDED.len();
 /// Names of the features of a candidate.
 pub const ROW_NAMES: [&str; ROW] = row_names(&ADDED, &PICK_NAMES);
-/// Names of the values in the details of a candidate. `failures_per_year` includes the failures of the GPU's node, rack
-/// and switch, which the three values after it state by name.
+/// Names of the values in a candidate's details. `failures_per_year` includes the failures of the GPU's node, rack and
+/// switch, each of which is also a separate value.
 const DETAILS: [&str; 11] = [
     "gpu",
     "node",
@@ -268,7 +268,7 @@ struct Episode {
     candidate: Option<(usize, usize)>,
     /// GPUs that have already been picked for this job.
     picks: Vec<usize>,
-    /// Id and features of each GPU that was free when the job became the job to place.
+    /// Id and features of each GPU that was free when this job became the one to place.
     features: Vec<(usize, [f32; PICK_FEATURES])>,
     /// Sum of the costs, in hours.
     cost: f64,
@@ -318,8 +318,8 @@ impl Episode {
         self.picks.iter().filter(|picked| domain(**picked) == domain(gpu)).count() as f32 / size as f32
     }
 
-    /// Returns the feature for the failures of the failure domain of `gpu` at a level that are expected during the
-    /// remaining work of the job.
+    /// Returns the feature for the number of failures expected, during the remaining work of the job, in the failure
+    /// domain that contains `gpu` at a level.
     fn expected_failures(&self, state: &State<'_>, level: Level, gpu: usize) -> f32 {
         let left = self.candidate.map_or(0.0, |(job, _)| state.progress[job].left);
         scaled_count(state.rate_at(level, gpu) * left)

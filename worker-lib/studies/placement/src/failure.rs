@@ -199,8 +199,8 @@ impl Failures {
     /// estimated rate is the mean of a gamma distribution, (events + observed failures) / (years + elapsed years).
     ///
     /// # Errors
-    /// Fails if the number of beliefs is not the number of GPUs, or if a belief has negative `events` or `years` that
-    /// are not above 0.
+    /// Fails if the number of beliefs is not the number of GPUs, or if the `events` of a belief are negative or its
+    /// `years` are not above 0.
     pub fn with_beliefs(self, beliefs: Vec<Belief>) -> Result<Self, StudyError> {
         self.check_count("number of beliefs about GPUs", beliefs.len())?;
         for (gpu, belief) in beliefs.iter().enumerate() {
@@ -302,7 +302,7 @@ pub struct FailureDraw<'a> {
 }
 
 impl<'a> FailureDraw<'a> {
-    /// Returns sequence number `draw` for a seed and a purpose; different sequences are independent.
+    /// Creates sequence number `draw` for a seed and a purpose; different sequences are independent.
     pub fn new(failures: &'a Failures, seed: u64, purpose: Purpose, draw: usize) -> Self {
         let count = failures.components();
         let rngs = (0..count).map(|component| stream(seed, purpose, draw * count + component)).collect();
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(text(&[outage(2, 0.0, 1.0)]), "id of a GPU is 2, expected 0 to 1");
         assert_eq!(
             text(&[outage(1, -1.0, 1.0)]),
-            "start of an outage of GPU 1 is -1, expected a number of seconds of at least 0"
+            "start of an outage of GPU 1 is -1, expected a number of seconds >= 0"
         );
         assert_eq!(
             text(&[outage(1, 5.0, 4.0)]),

@@ -1,4 +1,4 @@
-//! Synthetic jobs and GPU life histories that resemble those recorded on the clusters Philly and Titan.
+//! Synthetic jobs and GPU life histories that resemble those recorded on the Philly and Titan clusters.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;

@@ -22,7 +22,7 @@ pub const GPUS: usize = 64;
 pub const GPUS_PER_NODE: usize = 8;
 /// Default number of jobs in a batch, as in the patent.
 const BATCH: usize = 60;
-/// Maximum number of jobs in a batch, so that they fit in memory.
+/// Maximum number of jobs in a batch, which ensures that the batch fits in memory.
 pub const BATCH_MAX: usize = 100_000;
 const SYNTHETIC_JOBS: usize = 20_000;
 const SYNTHETIC_GPUS: usize = 20_000;
@@ -38,7 +38,8 @@ pub struct JobsInput {
     /// Number of jobs to sample in each draw. If absent, jobs with arrival times are used unchanged, and 60 jobs are
     /// sampled from jobs without arrival times.
     pub batch: Option<usize>,
-    /// Mean time between arrivals of sampled jobs, in seconds; 0 if absent, so that they arrive at once.
+    /// Mean time between arrivals of sampled jobs, in seconds. If it is absent, all sampled jobs arrive at once, as
+    /// with 0.
     pub interarrival: Option<f64>,
     /// Lower limit of job durations, in seconds (exclusive); other jobs are excluded.
     pub shortest: Option<f64>,
@@ -46,7 +47,7 @@ pub struct JobsInput {
     pub longest: Option<f64>,
     /// Maximum number of GPUs of a job; larger jobs are excluded.
     pub widest: Option<usize>,
-    /// Gavel's file of throughputs, which a Gavel trace requires.
+    /// Gavel's throughput file, which a Gavel trace requires.
     pub throughputs: Option<PathBuf>,
     /// GPU type whose throughputs are used.
     pub gpu_type: String,
@@ -187,7 +188,7 @@ pub struct FailuresInput {
     pub outages: Option<PathBuf>,
     /// File with a table of failure rates and ages.
     pub rates: Option<PathBuf>,
-    /// InfiniteHBD's file of node faults.
+    /// InfiniteHBD's node-fault file.
     pub node_faults: Option<PathBuf>,
 }
 

@@ -34,7 +34,7 @@ impl NodeTrace {
     /// Fails if the length of the period is not above 0, there is no outage, or an outage begins before 0, ends after
     /// the period or does not end after it begins.
     pub fn new(mut nodes: Vec<Vec<(f64, f64)>>, length: f64) -> Result<Self, StudyError> {
-        above_zero("length of a trace of faults", length, "seconds")?;
+        above_zero("length of a fault trace", length, "seconds")?;
         for (node, outages) in nodes.iter_mut().enumerate() {
             outages.sort_by(|a, b| a.0.total_cmp(&b.0));
             if let Some((begin, end)) =

@@ -137,7 +137,7 @@ impl Options {
             }
         }
         if !(self.spread_slowdown >= 1.0 && self.spread_slowdown.is_finite()) {
-            return Err(StudyError::field("spread slowdown", self.spread_slowdown, "a number of at least 1"));
+            return Err(StudyError::field("spread slowdown", self.spread_slowdown, "a number >= 1"));
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(text(|_| {}), "fine");
         assert_eq!(
             text(|options| options.restart = -1.0),
-            "restart is -1, expected a number of seconds of at least 0"
+            "restart is -1, expected a number of seconds >= 0"
         );
         assert_eq!(
             text(|options| options.checkpoint = Checkpoint::Periodic { interval: 0.0, cost: 1.0 }),
@@ -173,7 +173,7 @@ mod tests {
         );
         assert_eq!(
             text(|options| options.spread_slowdown = 0.5),
-            "spread slowdown is 0.5, expected a number of at least 1"
+            "spread slowdown is 0.5, expected a number >= 1"
         );
     }
 

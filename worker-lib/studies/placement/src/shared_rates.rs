@@ -10,7 +10,7 @@ use iswitch_study::StudyError;
 
 /// Repair time of domains in seconds. The agent makes decisions for one moment, so it does not matter.
 const REPAIR_S: f64 = 1.0;
-/// Relative tolerance with which the rate of a GPU must include the rates of its domains.
+/// Relative tolerance for checking that the rate of a GPU includes the rates of its domains.
 const TOLERANCE: f64 = 1e-9;
 
 /// Failure rates of the node, the rack and the switch of a GPU, in failures per year. A rate that is absent is 0.
@@ -44,11 +44,11 @@ impl SharedRates {
         Level::ALL.into_iter().map(|level| self.at(level)).sum()
     }
 
-    /// Checks the rates of an entry in a request. `name` returns the name of a field of the entry; `rate` is the rate
-    /// of the GPU, which includes these rates.
+    /// Checks the rates of an entry in a request. `name` returns the full name of a field of the entry for error
+    /// messages; `rate` is the rate of the GPU, which includes these rates.
     ///
     /// # Errors
-    /// Names the first rate that is out of range, or the rate of the GPU if it is lower than these rates together.
+    /// Names the first rate that is out of range, or the rate of the GPU if it is lower than the sum of these rates.
     pub(super) fn check(&self, rate: f64, name: impl Fn(&str) -> String) -> Result<(), StudyError> {
         for level in Level::ALL {
             let own = self.at(level);
@@ -66,11 +66,11 @@ impl SharedRates {
     }
 }
 
-/// Returns random failures of the GPUs of a cluster and of its nodes, racks and switches. `rates` has, for each GPU,
-/// its failure rate in failures per year, and the part of it that is due to its node, rack and switch.
+/// Returns random failures of the GPUs of a cluster and of its nodes, racks and switches. For each GPU, `rates`
+/// contains its failure rate in failures per year, and the part of it that is due to its node, rack and switch.
 ///
 /// # Errors
-/// Fails if two GPUs of a node, rack or switch state different rates of it.
+/// Fails if two GPUs of a node, rack or switch have different rates for it.
 pub(super) fn failures(cluster: &Cluster, rates: &[(f64, SharedRates)]) -> Result<Failures, StudyError> {
     let own = rates.iter().map(|(rate, shared)| (rate - shared.sum()).max(0.0)).collect();
     let mut domains = Vec::new();

@@ -52,7 +52,7 @@ pub(crate) fn coflow(
     let rates = named::<Rates>("rates", rates)?;
     let arguments = JobArguments { jobs, interarrival_s, job_file, has_ports: ports.is_some() };
     if let Some(ports) = ports.filter(|_| fabric_file.is_some()) {
-        return Err(bad("ports", ports, "None, because fabric_file states the number of ports"));
+        return Err(bad("ports", ports, "None, because fabric_file specifies the number of ports"));
     }
     let fabric = fabric_file.map_or(FabricInput::Equal, FabricInput::File);
     let inputs = Inputs { trace, dags, ports: ports.unwrap_or(PORTS), capacity_gbit, rates, fabric };

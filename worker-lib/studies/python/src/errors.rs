@@ -31,7 +31,7 @@ pub(crate) fn check_exist(paths: &[(&str, &Option<PathBuf>)]) -> Result<(), PyEr
     Ok(())
 }
 
-/// Returns the value of an enumeration with this name.
+/// Returns the enumeration value with this name.
 ///
 /// # Errors
 /// Returns a `ValueError` that lists all names if no value has this name.

@@ -227,7 +227,7 @@ fn checkpoint_of(
         None => Checkpoint::None,
     };
     if matches!(checkpoint, Checkpoint::YoungDaly { .. }) && !failures.has_rates() {
-        let expected = "none or a number of seconds above 0, because failures_file without rates_file gives no \
+        let expected = "none or a number of seconds above 0, because failures_file without rates_file provides no \
                         failure rates";
         return Err(bad("checkpoint", "young-daly", expected));
     }

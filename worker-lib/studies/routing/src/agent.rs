@@ -8,9 +8,9 @@
 //! | anything else | `{"error": "..."}` |
 //!
 //! `queues[stage][switch][class]` is the length of a queue after the slot's arrivals. `links[stage][switch][link]` is
-//! the class of the packet that takes the link to switch `link` of the next stage, or null if the link is idle. `slot`
-//! is optional; if present, it is returned unchanged. The greeting is that of an [external
-//! policy](super::policy::external): the agent can be the program of one.
+//! the class of the packet that takes the link to switch `link` of the next stage, or null if the link is idle.
+//! `slot` is optional; if present, it is returned unchanged. The greeting is the one that an [external
+//! policy](super::policy::external) receives, so the agent can serve as the program of such a policy.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;

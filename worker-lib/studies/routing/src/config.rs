@@ -168,7 +168,7 @@ impl Hyperparameters for RoutingConfig {
         if let Some((name, value)) = counts.into_iter().find(|(_, value)| *value == 0) {
             return Err(StudyError::field(name, value, "at least 1"));
         }
-        let (unit, positive) = ("0 to 1", "a number of at least 0");
+        let (unit, positive) = ("0 to 1", "a number >= 0");
         let numbers = [
             ("discount", self.discount, (0.0..=1.0).contains(&self.discount), unit),
             ("epsilon", self.epsilon, (0.0..=1.0).contains(&self.epsilon), unit),

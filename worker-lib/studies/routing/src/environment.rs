@@ -5,7 +5,8 @@
 //! packet with a single idle link takes it without a decision. The cost of a slot is the number of packets in the
 //! network after the arrivals, minus the lower bound on this number under any policy that sends packets in this order
 //! ([`PooledBound`](super::bound::PooledBound)), divided by the number of links between two stages. The bound is the
-//! same for all choices, so the sum of all costs ranks policies as the mean delay does, with less variance.
+//! same for all choices, so the sum of all costs ranks policies in the same order as the mean delay, but with less
+//! variance.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +41,7 @@ pub const FEATURES: [&str; 9] = [
     // 1 if the link leads to the last stage.
     "last_stage",
 ];
-/// Names of the values in the details of a candidate: the link, and the first three features after `available`.
+/// Names of the values in a candidate's details: the link, and the first three features after `available`.
 const DETAILS: [&str; 4] = ["link", "queue", "queue_now", "leaves"];
 /// Maximum of a feature; larger lengths are clamped.
 const FEATURE_MAX: f32 = 1000.0;
@@ -53,7 +54,7 @@ pub enum RateSource {
         /// Load, above 0 and below 1.
         load: f64,
     },
-    /// The same rates in each draw, which then differ only in their arrivals.
+    /// The same rates in each draw; the draws then differ only in their arrivals.
     Fixed(Rates),
 }
 
@@ -67,8 +68,8 @@ pub struct RoutingEnvironment {
 }
 
 impl RoutingEnvironment {
-    /// Creates the environment. An episode is `slots` slots long; `fill` is the rule that selects the link of a packet
-    /// behind the head of a queue; it affects only the policies that treat such packets differently.
+    /// Creates the environment. An episode is `slots` slots long. `fill` is the rule that selects the link of a
+    /// packet behind the head of a queue; it affects only the policies that treat such packets differently.
     ///
     /// # Errors
     /// Fails if a switch has only one link, if there are no slots, if the rates are for a network whose size differs

@@ -266,7 +266,7 @@ pub struct Decision {
     pub switch: usize,
     /// Class of the packet.
     pub class: usize,
-    /// Whether the packet is not the head of its queue, so that it can use only a link that no head of a queue needs.
+    /// Whether the packet is not the head of its queue and can therefore use only a link that no head of a queue needs.
     pub is_fill: bool,
 }
 
@@ -287,7 +287,7 @@ pub struct Decisions {
     /// Number of packets in the switch's queues that have no link yet, by class.
     remaining: Vec<u32>,
     idle: Vec<u16>,
-    /// Whether `remaining` and `idle` are those of the current switch.
+    /// Whether `remaining` and `idle` describe the current switch.
     is_loaded: bool,
     is_fill: bool,
     /// Whether the current pass over the classes has found a packet that needs a link.

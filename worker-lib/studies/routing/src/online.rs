@@ -1,10 +1,9 @@
 //! Online learners: the methods of the paper's comparison that learn from the slots of the network itself (Monte Carlo
 //! and n-step temporal difference).
 //!
-//! In each slot in which the discounted costs of an earlier slot become known, the optimiser takes as many steps as
-//! there are environments, and each step uses states of that earlier slot. Throughout, the current value function
-//! routes the packets of the network itself, except that some packets take random links. MLPI does not disturb the
-//! network in this way.
+//! Once the discounted costs of a slot are known, the optimiser takes as many steps as there are environments, and
+//! each step uses states of that slot. Throughout, the current value function routes the packets of the network
+//! itself, except that some packets take random links. MLPI does not disturb the network in this way.
 
 use rand::RngExt as _;
 

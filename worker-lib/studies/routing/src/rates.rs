@@ -46,7 +46,7 @@ impl Rates {
         }
         if let Some(at) = rates.iter().position(|rate| !(rate.is_finite() && *rate >= 0.0)) {
             let field = format!("rate of switch {}, class {}", at / shape.switches(), at % shape.switches());
-            return Err(StudyError::field(field, rates[at], "a number of at least 0"));
+            return Err(StudyError::field(field, rates[at], "a number >= 0"));
         }
         Ok(Self { shape, rates })
     }
@@ -69,9 +69,7 @@ impl Rates {
             let rate = |(class, text): (usize, &str)| {
                 let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0);
                 rate.ok_or_else(|| {
-                    format!(
-                        "rate of switch {switch}, class {class} is {text:?}, expected a number of at least 0"
-                    )
+                    format!("rate of switch {switch}, class {class} is {text:?}, expected a number >= 0")
                 })
             };
             rows.push(row.iter().enumerate().map(rate).collect::<Result<_, String>>()?);
@@ -191,7 +189,7 @@ mod tests {
         let text = |csv: &str| parse(csv, 3).unwrap_err();
         assert_eq!(text(""), "r.csv: switches is 0, expected 1 to 256");
         assert_eq!(text("0.1,0.2\n\n0.1\n"), "r.csv: number of rates in line 3 is 1, expected 2");
-        let expected = "expected a number of at least 0";
+        let expected = "expected a number >= 0";
         assert_eq!(
             text("0.1,-2\n0,0\n"),
             format!("r.csv, line 1: rate of switch 0, class 1 is \"-2\", {expected}")

@@ -268,7 +268,7 @@ impl Study for RoutingStudy {
     fn new(config: &RoutingConfig, Task { rates, threads }: Task) -> Result<Self, StudyError> {
         let shape = rates.shape();
         if shape != config.shape()? {
-            let field = "switches of the rates";
+            let field = "number of switches in the rates";
             return Err(StudyError::field(field, shape.switches(), config.switches.to_string()));
         }
         let model = Model::new(config, threads)?;
@@ -363,7 +363,7 @@ fn read_rates(config: &RoutingConfig, reader: &Reader<'_>) -> Result<Rates, Stud
     rates.map_err(|error| reader.refuse(error.to_string()).into())
 }
 
-/// Returns the numbers of the random streams of this worker's environments.
+/// Returns the random-stream numbers of this worker's environments.
 fn own_indices(step: &Step<'_>) -> Vec<usize> {
     let own = step.group.own(step.config.environments);
     own.map(|environment| index(step.config, step.iteration, environment)).collect()

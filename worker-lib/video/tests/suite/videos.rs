@@ -118,7 +118,7 @@ fn without_ffmpeg_an_mp4_is_refused() {
     let output =
         command.current_dir(directory.path()).args([".", "--video", "a.mp4"]).env("PATH", "").output();
     let stderr = String::from_utf8(output.unwrap().stderr).unwrap();
-    assert!(stderr.contains("an MP4 requires the program ffmpeg, which is not in PATH"), "{stderr}");
+    assert!(stderr.contains("writing an MP4 requires ffmpeg, which is not in PATH"), "{stderr}");
     let names = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with("a.mp4")));
 }

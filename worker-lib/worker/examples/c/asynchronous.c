@@ -1,4 +1,4 @@
-/* Asynchronous workers, which do not wait for each other: one thread submits vectors, another one receives the sums.
+/* Asynchronous workers, which do not wait for each other: one thread submits vectors, and another receives the sums.
  * Each sum contains as many vectors as there are workers, but these need not come from different workers.
  *
  * With the Debian package libiswitch-dev:

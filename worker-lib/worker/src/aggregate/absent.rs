@@ -1,14 +1,14 @@
-//! The members for which a stalled round waits.
+//! Members that a stalled round is waiting for.
 
 use std::fmt;
 
 use iswitch_protocol::wire::{AbsentMember, AbsentRepr};
 
-/// Members for which a round waits, as the switch names them.
+/// Members that a round is waiting for, as reported by the switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Absent {
-    /// Number of members for which the round waits; zero if the switch has not answered, or if the round does not wait
-    /// for a member of this switch.
+    /// Number of members that the round is waiting for; zero if the switch has not answered, or if the round is not
+    /// waiting for any member of this switch.
     pub count: u16,
     /// The first of these members. The list is shorter than `count` if not all members fit in one packet.
     pub members: Vec<AbsentMember>,

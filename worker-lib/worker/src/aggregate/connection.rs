@@ -28,9 +28,9 @@ pub(super) const READ_LEN_BYTES: usize = 256 << 10;
 /// Order in which the parts of a vector are summed and forwarded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// Order of the iSwitch paper (Li et al., ISCA 2019, figure 1): each step begins only when the previous one is
-    /// complete. A parameter server gathers the vectors of all workers before it sends the sum back; a ring forwards
-    /// whole chunks.
+    /// Order used in the iSwitch paper (Li et al., ISCA 2019, figure 1): each step begins only when the previous one
+    /// is complete. A parameter server gathers the vectors of all workers before it sends the sum back; a ring
+    /// forwards whole chunks.
     Paper,
     /// Partial results are forwarded while the rest is still arriving.
     #[default]
@@ -140,7 +140,7 @@ impl Error for ConnectError {
     }
 }
 
-/// Formats ranks for an error message: all of them or, if there are many, the first few and the number of the others.
+/// Formats ranks for an error message: all of them or, if there are many, the first few and how many others there are.
 struct Ranks<'a>(&'a [u16]);
 
 impl fmt::Display for Ranks<'_> {
@@ -227,7 +227,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects to a peer. If the peer does not listen yet, retries until the timeout expires.
+    /// Connects to a peer. If the peer is not listening yet, retries until the timeout expires.
     pub(super) fn connect(to: SocketAddrV4, hello: Hello, timeout: Duration) -> Result<Self, ConnectError> {
         let (begin, address) = (Instant::now(), SocketAddr::V4(to));
         loop {
@@ -277,8 +277,8 @@ impl Connection {
         set.map_err(|error| ConnectError::Io { what: "cannot connect to", address, error })
     }
 
-    /// Returns whether the other end has closed the connection. Requires [`Self::begin`]. A close is not detected
-    /// before all earlier bytes have been read.
+    /// Returns whether the other end has closed the connection. [`Self::begin`] must have been called. A close is
+    /// detected only after all earlier bytes have been read.
     pub(super) fn is_closed(&self) -> bool {
         match self.stream.peek(&mut [0]) {
             Ok(len) => len == 0,
@@ -286,7 +286,7 @@ impl Connection {
         }
     }
 
-    /// Returns whether unread bytes are available. Requires [`Self::begin`].
+    /// Returns whether unread bytes are available. [`Self::begin`] must have been called.
     pub(super) fn has_bytes(&self) -> bool {
         self.stream.peek(&mut [0]).is_ok_and(|len| len > 0)
     }
@@ -355,8 +355,8 @@ impl Forming {
         Ok(Self { reception, address, last_refusal: None })
     }
 
-    /// Waits for a connection whose greeting is that of a member of any group. Returns `None` when the time `until` is
-    /// reached or `watched` becomes readable.
+    /// Waits for a connection whose greeting identifies a member of any group. Returns `None` when the time `until`
+    /// is reached or `watched` becomes readable.
     pub(super) fn next(
         &mut self,
         until: Instant,

@@ -43,7 +43,7 @@ pub enum AggregateError {
     WrongLength {
         /// Number of floats that the caller passed.
         actual: usize,
-        /// Number of floats that was declared when the job was joined.
+        /// Number of floats declared when the job was joined.
         expected: usize,
     },
     /// The worker's own vector contains NaN or an infinity; nothing was sent.
@@ -63,7 +63,7 @@ pub enum AggregateError {
     /// The round was not complete within the timeout: other workers did not contribute, or the switch has lost its
     /// parent.
     Stalled {
-        /// Number of the round.
+        /// Round number.
         round: u32,
         /// Time that the call has waited.
         waited: Duration,
@@ -71,7 +71,7 @@ pub enum AggregateError {
         missing: usize,
         /// Whether the switch has lost its parent. Without its parent, it delivers no sums.
         parent_lost: bool,
-        /// Members for which the round waits, as the switch names them.
+        /// Members that the round is waiting for, as reported by the switch.
         absent: Absent,
     },
     /// The switch no longer knows this worker and does not readmit it: the worker's lease expired, the switch was
@@ -106,7 +106,7 @@ pub enum AggregateError {
     /// The weights of this worker and of another member differ after the same aggregate, although both have applied the
     /// same sums.
     Diverged {
-        /// Number of the aggregate.
+        /// Aggregate number.
         aggregate: u32,
         /// Id of the other member.
         member: u16,
@@ -148,7 +148,10 @@ impl fmt::Display for AggregateError {
                 write!(f, "no answer from the switch {switch} for {silent:?}")
             }
             Self::Stalled { round, waited, missing, parent_lost, absent } => {
-                write!(f, "round {round} is not complete after {waited:?}: {missing} segments wait for ")?;
+                write!(
+                    f,
+                    "round {round} is not complete after {waited:?}: {missing} segments are waiting for "
+                )?;
                 match parent_lost {
                     true => f.write_str("the switch's parent, which does not answer the switch"),
                     false => absent.fmt(f),
@@ -160,7 +163,7 @@ impl fmt::Display for AggregateError {
             Self::MissedRounds { next } => {
                 write!(
                     f,
-                    "the other workers continued without this one, which is a member again from round {next}"
+                    "the other workers continued without this one; it is a member again as of round {next}"
                 )
             }
             Self::Halted => f.write_str("the job is halted"),
@@ -175,7 +178,7 @@ impl fmt::Display for AggregateError {
             Self::PeerLost { peer, silent } => write!(f, "no bytes from {peer} for {silent:?}"),
             Self::Closed => f.write_str("the worker was closed"),
             Self::Interrupted => f.write_str("interrupted while waiting for the sum"),
-            Self::PeerGone => f.write_str("another worker of the group ended"),
+            Self::PeerGone => f.write_str("another worker of the group has left"),
             Self::Io(error) => write!(f, "socket: {error}"),
         }
     }
@@ -254,7 +257,7 @@ fn count_round(stats: &mut AggregatorStats, workers: u16) -> Round {
     Round { number, contributors: workers, uniform: true }
 }
 
-/// Number of floats that are checked before the search for a non-finite value may stop.
+/// Number of floats that the search for a non-finite value checks before it may stop.
 const FINITE_CHUNK_FLOATS: usize = 1024;
 
 /// Rejects a vector whose length is not `gradient_len`, or that contains a NaN or an infinity.

@@ -22,7 +22,7 @@ use super::{
 use crate::worker::DEFAULT_SPIN;
 
 /// Number of sums that may be in progress at the same time: a fast worker may send its vector for the next round while
-/// a slow worker still receives the sum of the previous round.
+/// a slow worker is still receiving the sum of the previous round.
 const SUMS: usize = 2;
 /// Interval at which a server checks whether to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);

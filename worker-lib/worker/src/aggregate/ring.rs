@@ -44,8 +44,8 @@ pub struct Ring {
     workers: usize,
     /// Connections to the neighbours; `None` for a ring of one.
     neighbours: Option<Neighbours>,
-    /// For each chunk, in the order in which the chunks are sent, the range of its floats. Chunk i + 1 is received
-    /// while chunk i is sent.
+    /// Range of floats of each chunk, in the order in which the chunks are sent. Chunk i + 1 is received while chunk
+    /// i is sent.
     chunks: Vec<Range<usize>>,
     sum: Vec<f32>,
     /// Received bytes that have yet to be summed.
@@ -110,7 +110,7 @@ impl Ring {
         let len = options.gradient_len as usize;
         let chunk = |at: usize| len * at / workers..len * (at + 1) / workers;
         let steps = 2 * workers.saturating_sub(1);
-        // One entry more than there are chunks to send: the last chunk is only received.
+        // One more entry than there are chunks to send: the last chunk is only received.
         let chunks = (0..=steps).map(|step| chunk((rank + 2 * workers - step) % workers)).collect();
         Ok(Self {
             style: options.style,
@@ -299,7 +299,7 @@ fn position(chunks: &[Range<usize>], at: usize) -> (usize, usize) {
     (chunks.len(), 0)
 }
 
-/// Returns the number of bytes in those chunks of a stream that are completely contained in its first `processed`
+/// Returns the total length of the chunks that lie completely within the first `processed` bytes of a stream, in
 /// bytes.
 fn whole_chunks(chunks: &[Range<usize>], processed: usize) -> usize {
     let ends = chunks.iter().scan(0, |end, chunk| {

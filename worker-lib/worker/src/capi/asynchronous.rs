@@ -3,21 +3,22 @@
 use super::{IswitchJoinOptions, IswitchStatus, aggregate_status, fail, guarded, join_as};
 use crate::worker::asynchronous::AsyncWorker;
 
-/// Worker of an asynchronous job. Several threads may use it: one submits vectors, another one receives sums.
+/// Worker of an asynchronous job. Several threads may use it: for example, one submits vectors and another one receives
+/// sums.
 pub struct IswitchAsyncWorker(AsyncWorker);
 
 /// Description of one sum of an asynchronous job.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IswitchAggregate {
-    /// Number of the sum; sums are delivered in order and without gaps.
+    /// Sequence number of the sum; sums are delivered in order and without gaps.
     pub number: u32,
     /// Number of gradients in the sum.
     pub contributions: u16,
 }
 
-/// Joins a job in asynchronous mode and waits until all its workers have joined; `round_timeout_ms` is ignored. After
-/// success, pass `*worker` to `iswitch_async_leave`.
+/// Joins a job in asynchronous mode and waits until all its workers have joined; `round_timeout_ms` is ignored. On
+/// success, the caller must later pass `*worker` to `iswitch_async_leave`.
 ///
 /// # Safety
 /// The requirements of `iswitch_join` apply.
@@ -32,7 +33,7 @@ pub unsafe extern "C" fn iswitch_async_join(
 }
 
 /// Submits a vector to be sent. Waits until the previous vector is part of an aggregate and the received sums have been
-/// taken, but not until this vector has been sent.
+/// taken, but does not wait until this vector has been sent.
 ///
 /// # Safety
 /// `worker` is null or comes from `iswitch_async_join`; `vector` is null or points to `len` floats.
@@ -60,7 +61,7 @@ pub unsafe extern "C" fn iswitch_async_submit(
 }
 
 /// Waits for the next sum and copies it to `sum`. `aggregate` may be null. If the status is
-/// `ISWITCH_STATUS_MISSED_ROUNDS`, sums are missing: obtain the state of another worker before the next call.
+/// `ISWITCH_STATUS_MISSED_ROUNDS`, this worker lacks sums: obtain the state of another worker before the next call.
 ///
 /// # Safety
 /// `worker` is null or comes from `iswitch_async_join`; `sum` is null or points to `len` floats; `aggregate` is null or
@@ -95,7 +96,7 @@ pub unsafe extern "C" fn iswitch_async_recv_sum(
     })
 }
 
-/// Makes all waiting and all later calls return `ISWITCH_STATUS_CLOSED`. A null pointer is ignored.
+/// Makes all pending and later calls return `ISWITCH_STATUS_CLOSED`. A null pointer is ignored.
 ///
 /// # Safety
 /// `worker` is null or comes from `iswitch_async_join`.
@@ -107,7 +108,7 @@ pub unsafe extern "C" fn iswitch_async_close(worker: *const IswitchAsyncWorker) 
     }
 }
 
-/// Leaves the job and frees the worker, which no other thread may use any longer. A null pointer is ignored.
+/// Leaves the job and frees the worker. No other thread may still be using the worker. A null pointer is ignored.
 ///
 /// # Safety
 /// `worker` is null or comes from `iswitch_async_join` and is not used again.

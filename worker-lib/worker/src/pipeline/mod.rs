@@ -112,7 +112,7 @@ impl From<AggregateError> for PipelineError {
 pub struct PipelineReport {
     /// Final model, `[model_len]`.
     pub model: Vec<f32>,
-    /// Number of updates, number of skipped gradients, and the staleness of the other gradients.
+    /// The numbers of updates and of skipped gradients, and the staleness of the gradients that were committed.
     pub staleness: Staleness,
     /// Counters of the worker.
     pub counters: AsyncCounters,
@@ -150,7 +150,8 @@ pub fn run<G: LocalGradient, U: LocalUpdate>(
             .map_err(AggregateError::from)?;
         let updated = shared.closing(|| shared.apply(&mut updates, config.digest_interval));
         let computed = computing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        // A stage that finds the worker closed was stopped by the other stage, whose outcome holds the reason.
+        // If a stage fails because the worker is closed, the other stage has closed it; the outcome of that stage is
+        // the cause.
         match (updated, computed) {
             (Err(PipelineError::Aggregate(AggregateError::Closed)), Err(error)) | (Err(error), _) => {
                 Err(error)
@@ -165,7 +166,7 @@ pub fn run<G: LocalGradient, U: LocalUpdate>(
     Ok(PipelineReport { model, staleness, counters, elapsed: begin.elapsed() })
 }
 
-/// Returns a digest of a model (FNV-1a over the words). The digests of two models differ if a single bit differs.
+/// Returns a digest of a model (FNV-1a over the words). If two models differ in a single word, their digests differ.
 pub fn digest(model: &[f32]) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
@@ -176,7 +177,7 @@ fn is_closed(error: &PipelineError) -> bool {
     matches!(error, PipelineError::Aggregate(AggregateError::Closed))
 }
 
-/// Model of this worker, with its clock t and the staleness of the gradients.
+/// State that both stages of this worker share: the model, the clock t, and the staleness of the gradients.
 struct Learner {
     model: Vec<f32>,
     staleness: Staleness,

@@ -91,21 +91,22 @@ impl Staleness {
         self.updates
     }
 
-    /// Returns whether a gradient from weights of time `made_at` may be committed now. If not, counts it as skipped.
+    /// Returns whether a gradient that was computed from the weights of time `made_at` may be committed now. If not,
+    /// counts it as skipped.
     pub fn may_commit(&mut self, made_at: u64) -> bool {
         let may = self.updates - made_at <= u64::from(self.bound);
         self.skipped += u64::from(!may);
         may
     }
 
-    /// Records that the gradient was committed as the vector with the number `sequence`.
+    /// Records that the gradient was committed as vector `sequence`.
     pub fn committed(&mut self, sequence: u64, made_at: u64) {
         self.at_commit.add(self.updates - made_at);
         self.committed.push_back((sequence, made_at));
     }
 
-    /// Records that a vector became part of an aggregate, or that it was lost if `aggregate` is `None`. Vectors must be
-    /// reported in the order in which they were committed.
+    /// Records that a vector became part of an aggregate or, if `aggregate` is `None`, that it was lost. Vectors must
+    /// be reported in the order in which they were committed.
     pub fn admitted(&mut self, sequence: u64, aggregate: Option<u32>) {
         while let Some((committed, made_at)) = self.committed.pop_front() {
             if committed != sequence {

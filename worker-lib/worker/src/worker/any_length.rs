@@ -36,7 +36,7 @@ const MIN_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 pub enum AnyLengthError {
     /// The worker could not join the job for vectors of this length.
     Join {
-        /// Number of the job.
+        /// Job number.
         job: u32,
         /// Length of the vectors, in floats.
         floats: usize,
@@ -54,8 +54,8 @@ pub enum AnyLengthError {
         /// Number of floats of the previous vector.
         expected: usize,
     },
-    /// An earlier call failed with an error after which no further call is possible, because this worker and the others
-    /// might then sum different vectors with each other.
+    /// An earlier call failed in such a way that no further call is possible, because this worker and the others
+    /// might then sum vectors that do not belong together.
     Failed {
         /// Error of that call.
         reason: String,
@@ -125,7 +125,7 @@ pub struct AnyLengthWorker {
     members: Vec<Worker>,
     /// Counters of the memberships that have been dropped.
     past: AggregatorStats,
-    /// Number of times that the switch has readmitted the worker in the memberships that have been dropped.
+    /// Number of readmissions of the worker in the memberships that have been dropped.
     past_rejoins: u64,
     unfinished: Option<Unfinished>,
     failure: Option<String>,
@@ -147,8 +147,8 @@ struct Unfinished {
 impl AnyLengthWorker {
     /// Joins `options.job` and waits for the other workers as long as `keep_waiting` returns true. The job for each
     /// further vector length gets the next job number. The options `gradient_len` and `shares_state` are ignored. If
-    /// `options.elements` is not [`ElementTypes::F32`], all vectors are sent with the element types that it states; see
-    /// [`Self::with_elements`].
+    /// `options.elements` is not [`ElementTypes::F32`], all vectors are sent with the element types that it
+    /// specifies; see [`Self::with_elements`].
     ///
     /// # Errors
     /// Returns the errors of [`Worker::join_while`].
@@ -230,7 +230,7 @@ impl AnyLengthWorker {
     }
 
     /// Works like [`Self::all_reduce_while`], or like [`Self::all_reduce_mean_while`] if `is_mean` is set, for floats
-    /// of any element type. Floats of 16 bits are summed in 32 bits, and each sum is rounded once. To compute means of
+    /// of any element type. 16-bit floats are summed in 32 bits, and each sum is rounded once. To compute means of
     /// f16 values, the sums are sent to the workers in 32 bits, so that they do not overflow.
     ///
     /// # Errors
@@ -251,7 +251,7 @@ impl AnyLengthWorker {
         }
         let elements = self.elements_for(values.element(), is_mean);
         if !self.options.sends_non_finite {
-            // Checks the whole rest of the vector before any of it is sent.
+            // Checks the entire remainder of the vector before any of it is sent.
             values.check_finite(state.done, elements.contributions())?;
         }
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
@@ -379,7 +379,7 @@ fn reduce_buffered(
         piece => {
             buffer.resize(job_len, 0.0);
             piece.widen_into(buffer);
-            // A shorter vector shares the job of those that fill a packet.
+            // A vector that does not fill a packet shares the job of those that do.
             buffer[piece.len()..].fill(0.0);
             &*buffer
         }
@@ -406,7 +406,7 @@ fn reduce_buffered(
     Ok(Summed { contributors: round.contributors, uniform: round.uniform })
 }
 
-/// Returns whether the worker may lack sums that the other workers have, after it has failed with this error.
+/// Returns whether a failure with this error may leave the worker without sums that the other workers have.
 fn is_final(error: &AnyLengthError) -> bool {
     use AggregateError::{Halted, Interrupted, NonFinite, Stalled, SwitchLost};
     match error {

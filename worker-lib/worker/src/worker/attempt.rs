@@ -25,7 +25,7 @@ pub(crate) fn heartbeat_interval(lease: Duration) -> Duration {
 /// A Join that has not been granted yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
-    /// Id of the Join, which its Ack contains.
+    /// Id of the Join; the Ack contains the same id.
     request: u32,
     retry: Duration,
     longest_retry: Duration,
@@ -50,8 +50,9 @@ pub(crate) enum Answer {
 }
 
 impl Attempt {
-    /// Creates attempt `number` of the process with the instance `instance`. Its request id differs from the ids of
-    /// other processes that joined from the same address, because Acks to them may still be in flight.
+    /// Creates attempt `number` of the process with the instance `instance`. The attempt's request id differs from
+    /// those of other processes that joined from the same address, because Acks to those processes may still be in
+    /// flight.
     pub(crate) fn new(instance: u32, number: u32, now: Instant) -> Self {
         Self {
             request: Self::request_of(instance, number),
@@ -122,7 +123,7 @@ impl Attempt {
                 None => self.nonce = ack.history,
             }
             self.due = true;
-            // The switch also challenges members, of which there is at least one then.
+            // The switch may also challenge a member; the number of members is then at least 1.
             self.present = Some(ack.members).filter(|members| *members > 0).or(self.present);
             self.keep_alive(now, ack.lease_ms);
             return None;

@@ -22,12 +22,12 @@ const INSTANCE_STEP: u32 = 0x9E37_79B9;
 /// Configuration of a member before it joins.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionConfig {
-    /// Number of the job.
+    /// Job number.
     pub job: u32,
     /// Layout of the vector; must be consistent with `join`.
     pub layout: VectorLayout,
-    /// Number of parts of the whole vector, of which the member has one; at least 1. The parts share the link to the
-    /// switch.
+    /// Number of parts into which the whole vector is divided, at least 1; the member has one of them. The parts
+    /// share the link to the switch.
     pub parts: usize,
     /// The Join that the member sends.
     pub join: JoinRepr,
@@ -134,8 +134,8 @@ impl Enrolment {
         self.key_refused
     }
 
-    /// If the switch refused the Join because a limit was exceeded, and named the limit, returns it; otherwise returns
-    /// `None`.
+    /// If the switch refused the Join because a limit was exceeded, and named the limit, returns that limit;
+    /// otherwise returns `None`.
     pub(super) fn exceeded(&self) -> Option<Exceeded> {
         self.exceeded
     }
@@ -166,7 +166,7 @@ impl Enrolment {
         self.parts
     }
 
-    /// Returns the number of times that the switch has readmitted the member after it no longer knew the member.
+    /// Returns the number of times that the switch has forgotten the member and readmitted it.
     pub(super) fn rejoins(&self) -> u64 {
         self.admissions.saturating_sub(1)
     }
@@ -179,13 +179,13 @@ impl Enrolment {
         self.phase = Phase::Joining(Attempt::new(self.config.join.instance, self.attempts, now));
     }
 
-    /// Sets the instance number from which those of the next memberships derive.
+    /// Sets the instance number from which those of the next memberships are derived.
     pub(super) fn set_instance(&mut self, instance: u32) {
         self.config.join.instance = instance;
     }
 
     /// Returns the instance number that the member declares. An asynchronous member uses a new number for each
-    /// membership, because the numbering of its vectors derives from it.
+    /// membership, because the numbers of its vectors are derived from it.
     pub(super) fn instance(&self) -> u32 {
         let instance = self.config.join.instance;
         match self.config.join.mode {

@@ -1,9 +1,9 @@
-//! Choice among the switches of a job: when a worker moves from one switch to the next.
+//! Failover between the switches of a job: determines when a worker moves from one switch to the next.
 //!
-//! All workers of a job have the same list of switches and use one switch at a time. A worker moves to the next switch
-//! in two cases: the current one is silent, or it answers but the job does not become complete there, because other
-//! workers cannot reach it. The workers meet because each stays for longer at a switch where further workers arrive,
-//! and because all of them stay for longer at the first switch than at the others.
+//! All workers of a job have the same list of switches and use one switch at a time. A worker moves to the next
+//! switch in two cases: the current one is silent, or it answers but the job does not become complete there, because
+//! other workers cannot reach it. The workers gather at one switch because each of them stays longer at a switch
+//! where further workers arrive, and because all of them stay longer at the first switch than at the others.
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::thread;
@@ -22,11 +22,12 @@ use super::link::is_transient;
 const STAY_AT_FIRST: u32 = 4;
 const STAY_AT_OTHERS: u32 = 2;
 /// Time for which a switch may be silent while the worker waits there for further workers, as a multiple of the time
-/// for which it may be silent otherwise: in the meantime, the worker repeats its Join only every half second.
+/// for which it may be silent otherwise. It is longer because a waiting worker repeats its Join only every half
+/// second.
 const SILENCE_WHILE_WAITING: u32 = 3;
 /// Pause after an attempt to join at a switch to which there is no route.
 const UNREACHABLE_PAUSE: Duration = Duration::from_millis(50);
-/// Maximum number of times that the stays are doubled while a worker visits all switches in vain.
+/// The stay is doubled each time a worker has visited all switches in vain, but at most this many times.
 const MAX_DOUBLINGS: u32 = 2;
 
 /// Time limits of a visit to a switch.
@@ -51,7 +52,7 @@ pub struct Itinerary {
 }
 
 impl Itinerary {
-    /// Starts at `first`. Each switch may be silent for the time `silence`.
+    /// Creates an itinerary that starts at `first`. Each switch may be silent for at most `silence`.
     pub fn new(first: SocketAddrV4, others: &[SocketAddrV4], silence: Duration) -> Self {
         let switches = std::iter::once(first).chain(others.iter().copied()).collect();
         Self { switches, silence, current: 0, moves: 0 }
@@ -104,9 +105,9 @@ impl Itinerary {
 /// Visit of a worker to a switch.
 #[derive(Clone, Copy, Debug)]
 pub struct Visit {
-    /// Begin of the visit, or the last time at which a further worker joined the job at this switch.
+    /// Start of the visit, or the last time at which a further worker joined the job at this switch.
     since: Instant,
-    /// Maximum number of members that the switch has stated.
+    /// Highest number of members that the switch has reported.
     present: u16,
     /// Number of readmissions of the worker before the visit; `None` if the worker has only just joined.
     rejoins_before: Option<u64>,
@@ -123,14 +124,15 @@ impl Visit {
         Self { since: now, present: 0, rejoins_before: Some(rejoins) }
     }
 
-    /// Lets the times of the visit begin at `now`.
+    /// Restarts the time limits of the visit at `now`.
     pub fn extend(&mut self, now: Instant) {
         (self.since, self.present) = (now, 0);
     }
 
-    /// Returns whether the worker leaves the switch when it moves on now, after `rejoins` readmissions. If the job has
-    /// not been complete at the switch during this visit, it must not become complete without this worker. If it was
-    /// complete, the worker must not leave, because the others would then continue without it.
+    /// Returns whether the worker sends a Leave if it moves on now, after `rejoins` readmissions. If the job has not
+    /// been complete at the switch during this visit, the worker leaves, so that the job cannot become complete there
+    /// while the worker is away. If the job has been complete, the worker must not leave, because the others would
+    /// then continue without it.
     pub fn ends_with_leave(&self, progress: JoinProgress, rejoins: u64) -> bool {
         matches!(progress, JoinProgress::Waiting(_)) && self.rejoins_before == Some(rejoins)
     }
@@ -171,7 +173,7 @@ fn has_route(local: Ipv4Addr, switch: SocketAddrV4) -> bool {
     UdpSocket::bind((local, 0)).and_then(|socket| socket.connect(switch)).is_ok()
 }
 
-/// Checks the options about switches.
+/// Checks the options that concern switches.
 pub(super) fn check(options: &JoinOptions) -> Result<(), JoinError> {
     let count = 1 + options.standbys.len();
     if count > MAX_PARTS {

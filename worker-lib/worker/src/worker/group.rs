@@ -12,10 +12,10 @@ use iswitch_socket::{Options, UdpSocket};
 /// Path on which a packet arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Path {
-    /// The path by unicast: the packet was sent to this member only.
+    /// Unicast: the packet was sent to this member only.
     #[default]
     Unicast,
-    /// The path by multicast: the packet was sent to the group of the job.
+    /// Multicast: the packet was sent to the group of the job.
     Group,
 }
 

@@ -39,7 +39,7 @@ impl Heartbeat {
     }
 
     /// Adds a membership to keep alive. The first heartbeat is sent immediately, because the switch may free the slot
-    /// of a member from which it receives only a single Join (requirement M-12).
+    /// of a member from which it has received nothing but a single Join (requirement M-12).
     pub(super) fn add(&self, link: &Link, job: u32, lease: Duration) {
         let beat = Beat {
             requests: link.requests(job),

@@ -19,8 +19,8 @@ use super::state::StateError;
 /// Default of [`JoinOptions::spin`].
 pub(crate) const DEFAULT_SPIN: Duration = Duration::from_micros(100);
 
-/// Default of [`JoinOptions::failover_timeout`]. A worker repeats an unanswered request about ten times in this time,
-/// so losses on the path hardly ever make it move; after the failure of a switch, training continues at another one
+/// Default of [`JoinOptions::failover_timeout`]. A worker repeats an unanswered request about ten times within this
+/// time, so packet loss alone hardly ever makes it move. After a switch failure, training continues at another switch
 /// within about a second.
 const DEFAULT_FAILOVER_TIMEOUT: Duration = Duration::from_millis(750);
 
@@ -61,8 +61,8 @@ pub struct JoinOptions {
     /// --ordered`). Runs are then bit-identical if each worker has the same rank in all runs and no two workers share a
     /// rank.
     pub rank: u16,
-    /// Names of the job and of this worker, which the switch shows to operators in its status, its log and its metrics.
-    /// They have no effect on sums. The default is the host name of this machine and no other name. If
+    /// Names of the job and of this worker, which the switch shows to operators in its status, its log and its
+    /// metrics. They have no effect on sums. By default, only the host name of this machine is set. If
     /// [`NameRepr::rank`] is `None`, the switch shows [`Self::rank`], unless it is 0.
     pub name: NameRepr,
     /// Number of floats in the vector, the same on all workers.
@@ -79,11 +79,11 @@ pub struct JoinOptions {
     /// Size of the receive buffer to request from the kernel, in bytes. Without `CAP_NET_ADMIN`, the size is limited by
     /// `net.core.rmem_max`.
     pub recv_buffer_bytes: usize,
-    /// Whether to move several packets in one system call if the kernel supports it.
+    /// Whether to transfer several packets per system call if the kernel supports it.
     pub offload: bool,
-    /// Time that the worker polls for packets before it sleeps until one arrives. It polls only as long as packets
-    /// arrive within about this time. Polling avoids a wake-up, which takes tens of microseconds; sleeping lets other
-    /// threads use the core.
+    /// Time for which the worker polls for packets before it sleeps until one arrives. It polls only as long as
+    /// packets arrive within about this time. Polling avoids a wake-up, which takes tens of microseconds; sleeping
+    /// lets other threads use the core.
     pub spin: Duration,
     /// Number of threads that send and receive during a call, if the vector is divided among the threads of the switch
     /// (`iswitchd --threads`); zero means one thread for every four cores of this machine. More threads are worthwhile
@@ -155,7 +155,7 @@ impl JoinOptions {
     }
 
     /// Sets the job's key, with which control packets are authenticated. If `tag_data` is set, data packets are
-    /// authenticated as well, which leaves room for two fewer floats, or four fewer 16-bit elements, in each packet.
+    /// authenticated as well, and each of them has room for two fewer floats, or four fewer 16-bit elements.
     #[must_use]
     pub fn with_key(mut self, key: Key, tag_data: bool) -> Self {
         if tag_data && !self.tag_data {
@@ -342,12 +342,11 @@ pub enum JoinError {
     },
     /// Data packets cannot be tagged without a key.
     TagsWithoutKey,
-    /// An answer from the switch's address, which may be forged, refused this worker's key, and no other answer
-    /// arrived.
+    /// The only answers from the switch's address were refusals of this worker's key, which may be forged.
     KeyRefused {
         /// Address of the switch.
         switch: SocketAddrV4,
-        /// Number of the job.
+        /// Job number.
         job: u32,
         /// Time waited.
         waited: Duration,
@@ -404,13 +403,13 @@ impl fmt::Display for JoinError {
                 write!(f, "the number of switches is {count}, expected at most {MAX_PARTS}")
             }
             Self::StandbysWithoutWorkers => f.write_str(
-                "workers is 0, but the worker has several switches, which requires the number of workers of the job",
+                "workers is 0, but the worker has several switches and must know the number of workers in the job",
             ),
             Self::NoAnswer { switch, waited, detail } => write!(
                 f,
                 "no answer from the switch {switch} within {waited:?} (is iswitchd running there?){detail}"
             ),
-            Self::Refused { reason, .. } => write!(f, "the switch refused: {reason}"),
+            Self::Refused { reason, .. } => write!(f, "the switch refused the Join: {reason}"),
             Self::TagsWithoutKey => {
                 f.write_str("tag_data is true, which requires a key, but no key is given")
             }
@@ -421,7 +420,7 @@ impl fmt::Display for JoinError {
                 };
                 write!(
                     f,
-                    "no proof within {waited:?} that the switch {switch} has this worker's key for job {job}; \
+                    "the switch {switch} has not proved within {waited:?} that it has this worker's key for job {job}; \
                      the switch says that the job has {which}"
                 )
             }

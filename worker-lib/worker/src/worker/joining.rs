@@ -24,9 +24,9 @@ pub(super) struct Role {
     pub(super) mode: Mode,
     /// Random number drawn by this process; see [`instance`].
     pub(super) instance: u32,
-    /// Number of parts of the whole vector, of which this membership is one.
+    /// Number of parts into which the whole vector is divided; this membership is for one of them.
     pub(super) parts: usize,
-    /// Whether the switch itself must have at least `parts` parts, because it also serves the other parts, at other
+    /// Whether the switch itself must have at least `parts` parts, because it also serves the other parts, on other
     /// ports.
     pub(super) has_other_ports: bool,
     /// Whether the protocol sends heartbeats. If not, the caller must send them.
@@ -127,7 +127,7 @@ impl Joining<'_> {
     fn run<P: Joins>(&mut self, session: &mut P) -> Result<(), JoinError> {
         let begin = self.link.now();
         let mut last_error = None;
-        // Time at which the last further worker joined, and the number of workers then.
+        // Time at which the most recent worker joined, and the number of workers at that time.
         let mut grown = (begin, 0);
         loop {
             let now = self.link.now();
@@ -240,7 +240,7 @@ impl Joining<'_> {
         Ok(())
     }
 
-    /// Checks the limits of the total time `waited` and of the time `stayed` since the last further worker joined.
+    /// Checks the limits on the total time `waited` and on the time `stayed` since the most recent worker joined.
     fn check_patience(&self, (waited, stayed): (Duration, Duration), present: u16) -> Result<(), JoinError> {
         let workers = self.options.workers;
         let is_late = self.options.workers_timeout.is_some_and(|limit| waited > limit);

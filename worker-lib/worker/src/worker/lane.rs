@@ -18,9 +18,9 @@ use crate::aggregate::AggregateError;
 /// been suspended.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Minimum duration of the switch's silence for which a round that exceeds its timeout fails with a lost switch rather
-/// than with a stalled round. A switch that waits for other workers answers the first Help of a round within
-/// milliseconds, but on a busy machine it may have to wait for a core.
+/// If the switch has been silent for less than this time, a round that exceeds its timeout fails because it has
+/// stalled, not because the switch is lost. A switch that waits for other workers answers the first Help of a round
+/// within milliseconds, but on a busy machine it may have to wait for a core.
 const SHORTEST_SILENCE: Duration = Duration::from_millis(250);
 
 /// State that a thread keeps between rounds. It includes what the thread needs to wait for all of its parts at the same

@@ -81,7 +81,7 @@ impl Link {
         })
     }
 
-    /// Replaces the socket by one to the switch of `options`. The new socket receives no packets from the previous
+    /// Replaces the socket with one to the switch of `options`. The new socket receives no packets from the previous
     /// switch. If possible, it has the same port, so that a switch to which the worker returns replaces the earlier
     /// membership.
     pub(super) fn move_to(&mut self, options: &JoinOptions) -> io::Result<()> {
@@ -281,8 +281,8 @@ pub(super) fn is_transient(error: &io::Error) -> bool {
     )
 }
 
-/// Returns the time of the wall clock in nanoseconds. If counters start with this value, they exceed all counters that
-/// earlier processes used.
+/// Returns the wall-clock time in nanoseconds. Counters that start at this value exceed all counters that earlier
+/// processes used.
 fn wall_clock_nanos() -> u64 {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since_epoch.map_or(1, |time| time.as_nanos() as u64)

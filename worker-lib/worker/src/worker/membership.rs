@@ -23,7 +23,7 @@ pub struct Membership {
     pub members: u16,
     /// Number of workers in the whole job.
     pub weight: u16,
-    /// Standing of the member, which determines how it continues at `start`.
+    /// Standing of the member. It determines how the member continues at `start`.
     pub standing: Standing,
     /// History before `start`; if the member supplies or awaits the sum of that round, the history after it.
     pub history: u64,
@@ -76,7 +76,7 @@ pub(super) struct Position {
     /// History before the member's most recent sum (see [`iswitch_protocol::history`]) if the member can supply that
     /// sum; otherwise zero.
     pub(super) previous: u64,
-    /// Whether the member has received the sums before `next`, and does not merely know their history.
+    /// Whether the member has received the sums before `next`, rather than merely knowing their history.
     pub(super) has_sums: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The Name of a member, which it sends after each admission until the switch answers (SPEC, section 14).
+//! The Name of a member. The member sends it after each admission, until the switch answers (SPEC, section 14).
 
 use core::time::Duration;
 
@@ -15,7 +15,7 @@ pub(super) struct Naming {
     epoch: Option<u64>,
     /// Id of the request; zero before the first attempt.
     request: u32,
-    /// Number of further attempts.
+    /// Number of remaining attempts.
     tries: u8,
     due: Instant,
     /// Time between two attempts.
@@ -73,8 +73,8 @@ impl Naming {
         let ControlBody::Ack(ack) = &repr.body else { return false };
         let is_current = self.request != 0 && repr.request == self.request;
         match ack.action {
-            // A late answer has the epoch of an earlier membership, or that of a rack before the topmost switch had
-            // completed the job. It does not show that the switch has forgotten this member.
+            // A late answer carries the epoch of an earlier membership, or the epoch of a rack from before the
+            // topmost switch completed the job. It does not show that the switch has forgotten this member.
             Action::Name if !is_current => true,
             // A switch that does not know the action answers Malformed and names the action Ack. A Join may have the
             // same id as the Name.

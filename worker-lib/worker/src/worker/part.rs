@@ -20,7 +20,7 @@ use super::superframe::{Frame, warm};
 use crate::aggregate::{Absent, AggregateError};
 
 const CONTROL_RETRIES: u32 = 10;
-/// Number of times that a stalled worker asks for which members the round waits, and the time to wait for each answer.
+/// Number of times that a stalled worker asks which members the round is waiting for, and the time limit per answer.
 const ABSENT_TRIES: u32 = 2;
 const ABSENT_PATIENCE: Duration = Duration::from_millis(100);
 
@@ -40,12 +40,12 @@ pub(super) struct Part {
     past_rejoins: u64,
     send_buffer: Vec<u8>,
     frame: Frame,
-    /// Number of segments that lacked a result at the time when the destinations of the next results were last loaded
-    /// into the cache.
+    /// Number of segments that lacked a result when the destinations of the next results were last loaded into the
+    /// cache.
     warmed: usize,
     /// Time at which the round stalled, if the next call must repeat it; otherwise `None`.
     stalled_at: Option<Instant>,
-    /// Visit to the current switch, if the worker has several.
+    /// Visit to the current switch, if the worker has several switches.
     visit: Visit,
     /// Whether the heartbeats of the membership at the current switch have been started.
     has_heartbeats: bool,
@@ -216,7 +216,7 @@ impl Part {
         self.stalled_at = Some(now);
     }
 
-    /// Returns the error for the case that the switch has not answered within the timeout.
+    /// Returns the error for a switch that has not answered within the timeout.
     pub(super) fn silence(&self) -> AggregateError {
         let silent = self.link.now().since(self.link.last_heard);
         AggregateError::SwitchLost { switch: SocketAddr::V4(self.switch), silent }
@@ -235,8 +235,8 @@ impl Part {
         Err(self.silence())
     }
 
-    /// Asks the switch for which members the oldest open round waits. Returns `None` if the switch does not know this
-    /// request or does not answer soon.
+    /// Asks the switch which members the oldest open round is waiting for. Returns `None` if the switch does not know
+    /// this request or does not answer soon.
     pub(super) fn ask_absent(&mut self) -> Option<Absent> {
         let id = self.session.begin_request();
         let answer = |session: &mut Session| {

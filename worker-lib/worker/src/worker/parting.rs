@@ -1,5 +1,5 @@
-//! Joining a job whose vector is divided into parts: how many parts there are, which switch sums each of them, and how
-//! the worker gets all parts to the same vector.
+//! Joining a job whose vector is divided into parts: how many parts there are, which switch sums each of them, and
+//! how the worker brings all parts to the same vector.
 //!
 //! The job of the first part determines into how many parts the vector is divided. If a worker assumes a different
 //! number, its first part has the wrong length; the switch refuses the worker, which learns the number from the
@@ -25,8 +25,8 @@ use super::parts::{Agreement, Parts, compare};
 use super::query::Query;
 use super::session::Session;
 
-/// Number of times that a worker changes the number of parts immediately; before each further change, it waits for
-/// [`PAUSE`], because other workers may have to leave first.
+/// Number of times that a worker changes the number of parts without a pause; before each further change, it waits
+/// for [`PAUSE`], because other workers may have to leave first.
 const CHANGES_AT_ONCE: u32 = 3;
 /// Pause between attempts to join with a different number of parts, and between queries about the vector that a part
 /// has reached.
@@ -61,7 +61,8 @@ impl Division {
     /// Moves all parts to the threads of another switch. The worker joins there as another instance, so that the switch
     /// can tell this visit from earlier ones (requirement M-14).
     pub(super) fn move_to(&mut self, switch: SocketAddrV4) {
-        // If there is no such port, the first thread refuses the part, whose length differs from that of its own part.
+        // If there is no such port, the part is sent to the first thread, which refuses it, because its own part has a
+        // different length.
         let thread = |at| part::address(switch, at).unwrap_or(switch);
         self.switches = (0..self.count()).map(thread).collect();
         (self.options.switch, self.instance) = (switch, instance());
@@ -142,7 +143,7 @@ impl Division {
         Ok(())
     }
 
-    /// Joins all parts and gets them to the same vector. Only the first part already has a socket.
+    /// Joins all parts and brings them to the same vector. Only the first part already has a socket.
     pub(super) fn join_all(
         self,
         mut link: Link,
@@ -193,8 +194,8 @@ impl Division {
         part
     }
 
-    /// Gets all parts to the same vector. Leaves the parts that are behind the latest one, and rejoins each as soon as
-    /// its job has reached the same vector. The worker then lacks the sums before that vector.
+    /// Brings all parts to the same vector. Leaves the parts that are behind the latest one, and rejoins each as soon
+    /// as its job has reached the same vector. The worker then lacks the sums before that vector.
     ///
     /// # Errors
     /// Fails with [`JoinError::PartsApart`] if this takes longer than the switch timeout; the next attempt may succeed.

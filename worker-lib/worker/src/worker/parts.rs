@@ -108,7 +108,7 @@ impl Parts {
         turns.reduce(|one, other| if compare(one, other) == Ordering::Less { other } else { one })
     }
 
-    /// Returns whether the switch has readmitted the worker without some sums that the other workers have. Clears this
+    /// Returns whether the worker was readmitted while it lacked some sums that the other workers have. Clears this
     /// information.
     pub(super) fn take_missed(&mut self) -> bool {
         self.all.iter_mut().filter_map(|part| part.session.take_missed()).count() > 0
@@ -171,7 +171,7 @@ impl Parts {
     }
 
     /// Returns whether the link to the switch, which all parts share, limits the rate. A single lane then suffices.
-    /// Several lanes would even take longer: each worker would queue the parts in a different order, and the segments
+    /// Several lanes would even be slower: each worker would queue the parts in a different order, and the segments
     /// that come first at one worker would wait behind other parts at the others.
     fn is_link_slow(&self) -> bool {
         is_slow(self.segments_per_s.iter().copied().fold(0.0, f64::max))
@@ -198,7 +198,7 @@ impl Parts {
             Stop::Stalled(waited) => {
                 let parent_lost = self.all.iter().any(|part| part.session.is_orphaned());
                 let round = self.round().get();
-                // Without its parent, the switch cannot know for which workers the round waits.
+                // Without its parent, the switch cannot know which workers the round is waiting for.
                 let absent = if parent_lost { None } else { self.ask_absent() }.unwrap_or_default();
                 AggregateError::Stalled { round, waited, missing, parent_lost, absent }
             }
@@ -239,7 +239,7 @@ impl Parts {
         };
         thread::scope(|scope| {
             for _ in 1..self.lanes.len() {
-                // If no thread can be started, the copy only takes longer.
+                // If no thread can be started, the copy merely takes longer.
                 if thread::Builder::new().spawn_scoped(scope, copy_pieces).is_err() {
                     break;
                 }

@@ -55,7 +55,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Returns the failure for a refusal as [`Status::Halted`] with this value of `expected`.
+    /// Returns the failure for a refusal with [`Status::Halted`] and this value of `expected`.
     pub(super) fn of_halt(expected: u32) -> Self {
         match expected {
             Status::MEMBER_EXPELLED | Status::JOB_REMOVED => Self::JoinRefused(Status::Halted, expected),
@@ -79,11 +79,11 @@ pub(crate) enum Part {
 /// Result of a round: its number, and the smallest and largest number of gradients in any segment of the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// Number of the round.
+    /// Round number.
     pub round: Round,
-    /// Number of gradients in the segment with the fewest.
+    /// Number of gradients in the segment that has the fewest.
     pub fewest: u16,
-    /// Number of gradients in the segment with the most.
+    /// Number of gradients in the segment that has the most.
     pub most: u16,
 }
 
@@ -115,9 +115,9 @@ pub(super) struct WorkerProtocol {
     awaits: bool,
     /// History of the sums that this member has (see [`iswitch_protocol::history`]); zero if it is not known.
     history: u64,
-    /// Whether the member has received these sums, and does not merely know their history. When a member joins late, it
-    /// learns the history before a round that other members might not have finished yet. It has no learner state to
-    /// share until it has finished a round itself.
+    /// Whether the member has received these sums, rather than merely knowing their history. When a member joins
+    /// late, it learns the history before a round that other members might not have finished yet. It has no learner
+    /// state to share until it has finished a round itself.
     has_history: bool,
     /// History before the most recent sum, if the caller's `sums` still contain that sum; otherwise zero.
     previous: u64,
@@ -150,7 +150,7 @@ struct Progress {
     resend: u32,
     /// One more than the highest index of a segment with a result.
     frontier: u32,
-    /// Index of the segment below which all gaps have been requested.
+    /// Index below which all gaps have been requested.
     asked: u32,
     /// Whether the window has already been narrowed during the current silence.
     narrowed: bool,
@@ -402,9 +402,9 @@ impl WorkerProtocol {
         (is_free && is_plain).then(|| first..end.min(first + fitting as u32))
     }
 
-    /// Handles results whose floats have already been received into the sums. `segs` are the Segs of the packets for
-    /// the segments of [`Self::expected_segments`]. Each packet has `stride` bytes, except the last, which has
-    /// `last_len`. Returns the number of results that were for the expected segments.
+    /// Handles results whose floats were received directly into the sums. `segs` holds the Seg header of each packet,
+    /// in the order of [`Self::expected_segments`]. Every packet is `stride` bytes long except the last, which is
+    /// `last_len`. Returns the number of packets, counted from the first, that are the result expected in their place.
     pub(super) fn handle_scattered(
         &mut self,
         now: Instant,
@@ -455,8 +455,8 @@ impl WorkerProtocol {
             return self.ask_for_all();
         }
         // Results may be waiting in a queue, and a request for all of them would double that queue. The Ack of a
-        // request for one segment waits in the same queue: once it arrives, every result that the switch sent before it
-        // and that has not arrived is lost.
+        // request for one segment waits in the same queue. Once this Ack arrives, any result that the switch sent
+        // earlier and that is still missing has been lost.
         let (round, unsent) = (progress.round, progress.unsent);
         progress.probed = Some(progress.remaining);
         self.helps.clear();
@@ -744,7 +744,7 @@ impl WorkerProtocol {
     fn append(&self, progress: &Progress, index: u32, vector: &[f32], frame: &mut Frame) -> bool {
         let contributions =
             if progress.part == Part::Supplies { self.contributions[index as usize] } else { 1 };
-        let index = SegmentIndex::new(index).expect("the layout has no more segments");
+        let index = SegmentIndex::new(index).expect("the layout has a segment with this index");
         let seg = Seg { index, round: progress.round, contributions };
         let tag_key = self.data_keys.as_ref().map(|keys| &keys.contribution);
         frame.push(&self.layout, seg, vector, self.element_of(progress.part), tag_key)

@@ -43,7 +43,7 @@ impl<'a> Query<'a> {
     }
 
     /// Queries the switch and returns the address of a worker of the job, or `None` if the job has not begun. `part`
-    /// states whether the vector is one part of a longer vector.
+    /// is true if the vector is one part of a longer vector.
     pub(super) fn peer(
         &mut self,
         part: bool,

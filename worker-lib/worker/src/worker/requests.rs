@@ -22,7 +22,7 @@ pub(super) enum Question {
     Confirm,
 }
 
-/// Allocator of request ids, and the fields that are common to all requests.
+/// Allocates request ids, and holds the fields that are common to all requests.
 #[derive(Debug)]
 pub(super) struct Requests {
     job: u32,
@@ -91,7 +91,7 @@ impl Requests {
     }
 }
 
-/// Returns the wire representation of a range of segments of a round.
+/// Returns the wire representation of a range of a round's segments.
 pub(super) fn range_of(round: Round, segments: Range<u32>) -> RangeRepr {
     RangeRepr { round, first: segments.start, count: segments.end - segments.start }
 }

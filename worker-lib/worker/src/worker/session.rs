@@ -115,7 +115,7 @@ impl Session {
         WorkerCounters { ignored: counters.ignored + self.forged, ..counters }
     }
 
-    /// Returns the number of times that the switch has readmitted this worker after it no longer knew the worker.
+    /// Returns the number of times that the switch has forgotten this worker and readmitted it.
     pub fn rejoins(&self) -> u64 {
         self.enrolment.rejoins()
     }
@@ -215,7 +215,7 @@ impl Session {
         self.handle_arrival(now, Path::Unicast, class, payload, stride);
     }
 
-    /// Works like [`Self::handle_datagrams`], but for packets that arrived on the path `path`.
+    /// Works like [`Self::handle_datagrams`], but for packets that arrived on `path`.
     pub fn handle_arrival(&mut self, now: Instant, path: Path, class: Class, payload: &[u8], stride: usize) {
         let is_usable = path == Path::Unicast || self.enrolment.group().is_subscribed();
         match class {
@@ -288,7 +288,7 @@ impl Session {
         Some(expected.start as usize * size..(expected.end as usize * size).min(self.sums.len()))
     }
 
-    /// Has the same effect as [`Self::handle_arrival`], but places the floats of results in the sums like the driver
+    /// Has the same effect as [`Self::handle_arrival`], but places the floats of results in the sums as the driver
     /// does.
     pub fn handle_scattered(
         &mut self,

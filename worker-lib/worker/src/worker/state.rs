@@ -34,7 +34,7 @@ const MAGIC: [u8; 8] = *b"iswstat1";
 const GREETING_LEN_BYTES: usize = MAGIC.len() + 4;
 /// Maximum number of newcomers that are served at the same time.
 const MAX_NEWCOMERS: usize = 4;
-/// Number of copies that are kept: that of the round in progress and that of the previous round.
+/// Number of copies that are kept: one for the round in progress and one for the previous round.
 const KEPT: usize = 2;
 /// Largest state that is accepted, in bytes.
 const MAX_STATE_LEN_BYTES: u64 = 1 << 34;
@@ -60,7 +60,7 @@ pub enum StateError {
     TooLate {
         /// Address of the peer.
         peer: SocketAddrV4,
-        /// Number of the round.
+        /// Round number.
         round: u32,
     },
 }
@@ -68,9 +68,9 @@ pub enum StateError {
 impl fmt::Display for StateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io { peer, source } => write!(f, "state of worker {peer}: {source}"),
+            Self::Io { peer, source } => write!(f, "cannot fetch the state of worker {peer}: {source}"),
             Self::TooLate { peer, round } => {
-                write!(f, "worker {peer} no longer has its state of round {round}")
+                write!(f, "worker {peer} no longer has its state from before round {round}")
             }
         }
     }
@@ -270,14 +270,14 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
         let is_over = || copies.kept.front().is_some_and(|(round, _)| is_past(*round, wanted));
         exact.map(|(_, copy)| Some(Arc::clone(copy))).or_else(|| is_over().then_some(None))
     })?;
-    // Length zero means too late: a state is never empty.
+    // A length of zero means that the request came too late: a state is never empty.
     let copy = copy.unwrap_or_else(|| Arc::new([]));
     stream.write_all(&(copy.len() as u64).to_le_bytes())?;
     let transfer = Duration::from_secs(copy.len() as u64 / MIN_BYTES_PER_SECOND);
     write_all_within(&mut stream, &copy, STEP_TIMEOUT + transfer)
 }
 
-/// Reads a number of four bytes, and fails if this takes longer than `limit` in total. The socket's timeout alone would
+/// Reads a four-byte number, and fails if this takes longer than `limit` in total. The socket's timeout alone would
 /// not suffice, because it restarts with each read.
 fn read_u32_within(stream: &mut TcpStream, limit: Duration) -> io::Result<u32> {
     let deadline = Instant::now() + limit;
@@ -358,7 +358,7 @@ impl ReadyPeer {
         self.stream.read_exact(&mut len)?;
         let len = u64::from_le_bytes(len);
         if len > MAX_STATE_LEN_BYTES {
-            let problem = format!("the state has {len} bytes, expected at most {MAX_STATE_LEN_BYTES}");
+            let problem = format!("the state is {len} bytes long, expected at most {MAX_STATE_LEN_BYTES}");
             return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
         }
         let mut state = Vec::new();
@@ -440,7 +440,7 @@ mod tests {
         }
     }
 
-    /// Returns the number of threads of this process that have the name `name`.
+    /// Returns the number of threads of this process that are named `name`.
     fn threads(name: &str) -> usize {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap();
         let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());

@@ -12,8 +12,8 @@ const MAX_TIMEOUT: Duration = Duration::from_millis(250);
 /// Longest pause between two Helps to a switch that has only just become silent. A switch that restarts is back within
 /// a fraction of a second, and the round continues when the next Help reaches it.
 const MAX_TIMEOUT_OF_PROBE: Duration = Duration::from_millis(32);
-/// Number of times in a row that the timer expires without an answer before the switch is regarded as silent for
-/// longer.
+/// Number of consecutive expiries of the timer without an answer after which the switch no longer counts as having
+/// only just become silent.
 const PROBES: u32 = 32;
 /// Maximum number of times that [`RetryTimer::restart`] doubles the timeout that it derives from the measured round
 /// trips.
@@ -65,8 +65,8 @@ impl RetryTimer {
         self.deadline = now.plus(self.timeout);
     }
 
-    /// Forgets the silences so far, because they were those of a switch that has restarted, and do not show that the
-    /// timeout is too short.
+    /// Forgets the silences so far: they were caused by a restart of the switch, and do not show that the timeout is
+    /// too short.
     pub(crate) fn forget_silences(&mut self) {
         (self.unmeasured, self.unanswered) = (0, 0);
     }
@@ -79,7 +79,7 @@ impl RetryTimer {
     }
 
     /// Returns whether the timer has expired. If it has, doubles the timeout, up to a limit. The limit is lower for a
-    /// switch that has recently answered, but not the last Help.
+    /// switch that has answered recently, even if it has not answered the last Help.
     pub(crate) fn expire(&mut self, now: Instant) -> bool {
         if now < self.deadline {
             return false;

@@ -95,7 +95,7 @@ impl Worker {
     /// Works like [`Self::join`]. If the job has already begun, also fetches the learner state of another worker: the
     /// state that the other worker passed to [`Self::publish_state`] before the round at which this worker starts.
     ///
-    /// A worker that has missed rounds must also use this function, after it has dropped its old [`Worker`].
+    /// A program whose [`Worker`] has missed rounds must drop that worker and then call this function as well.
     ///
     /// If there are [standbys](JoinOptions::standbys), no state can be fetched from a running job: a worker that joins
     /// such a job interrupts the round before which the other workers would publish their state.
@@ -184,7 +184,7 @@ impl Worker {
         }
         let address = self.parts.first().link.address()?;
         if self.state.as_ref().is_some_and(|server| server.address() != SocketAddr::V4(address)) {
-            // The next switch names this worker's new address to workers that join late.
+            // The next switch gives workers that join late this worker's new address.
             self.state = Some(StateServer::start(address, self.division.options().job)?);
         }
         Ok(())
@@ -223,9 +223,8 @@ impl Worker {
         self.parts.counters()
     }
 
-    /// Returns the number of times that the switch has readmitted this worker after it no longer knew the worker. If
-    /// the vector is divided, the readmissions to each part are counted separately, because they may occur in different
-    /// rounds.
+    /// Returns the number of times that the switch has forgotten this worker and readmitted it. If the vector is
+    /// divided, the readmissions to each part are counted separately, because they may occur in different rounds.
     pub fn rejoins(&self) -> u64 {
         self.parts.iter().map(Part::rejoins).sum()
     }
@@ -355,7 +354,7 @@ impl Worker {
         }
     }
 
-    /// Gets all parts to the same vector, if the switches have readmitted this worker at different vectors.
+    /// Brings all parts to the same vector, if the switches have readmitted this worker at different vectors.
     ///
     /// # Errors
     /// Fails with [`AggregateError::MissedRounds`] if the worker lacks sums; the error names the round at which all

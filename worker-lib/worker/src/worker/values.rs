@@ -9,8 +9,8 @@ use crate::aggregate::{AggregateError, check_finite, first_outside};
 /// Number of floats that are widened at a time to check them.
 const CHECKED_FLOATS: usize = 1024;
 
-/// Vector of floats of one element type. Floats of 16 bits are given as their bit patterns, in the byte order of the
-/// machine.
+/// Vector of floats of one element type. 16-bit floats are represented by their bit patterns, in the byte order of
+/// the machine.
 #[derive(Debug)]
 pub enum Values<'a> {
     /// IEEE 754 binary32.

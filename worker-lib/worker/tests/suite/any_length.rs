@@ -118,7 +118,7 @@ fn an_interrupted_vector_is_completed_by_the_next_call() {
     let floats = MAX_PIECE_FLOATS + 5000;
     on_each(switch.address(), 2, move |rank, mut worker| {
         let mut own = vector(rank, floats);
-        // Both workers have joined the jobs of both lengths, so that the interrupted call is waiting in a round.
+        // Both workers have joined the jobs of both lengths, so the interrupted call is waiting in a round.
         worker.all_reduce_while(&mut own, &mut || true).unwrap();
         own = vector(rank, floats);
         if rank == 0 {

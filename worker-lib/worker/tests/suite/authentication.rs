@@ -261,7 +261,7 @@ fn the_error_reports_a_mismatched_key() {
     assert!(matches!(needless, JoinError::KeyRefused { has_key: false, .. }), "{needless}");
     let missing = error(options(keyed.address(), 1));
     assert!(matches!(missing, JoinError::Refused { status: Status::NotAuthentic, .. }));
-    let expected = "the switch refused: job 3 has a key, but this worker has none";
+    let expected = "the switch refused the Join: job 3 has a key, but this worker has none";
     assert_eq!(missing.to_string(), expected);
     let tags = error(JoinOptions { tag_data: true, ..options(keyed.address(), 1) });
     assert!(matches!(tags, JoinError::TagsWithoutKey));
@@ -286,5 +286,5 @@ fn data_tags_of_all_workers_must_agree() {
     let mut untagged = options(switch.address(), 1).with_key(key(1), false);
     untagged.segment_floats = DEFAULT_TAGGED_SEGMENT_FLOATS;
     let error = Worker::join(untagged).unwrap_err();
-    assert_eq!(error.to_string(), "the switch refused: tags of data packets: false, expected true");
+    assert_eq!(error.to_string(), "the switch refused the Join: tags of data packets: false, expected true");
 }

@@ -79,7 +79,7 @@ fn build_lines(source: &Path) -> [String; 2] {
     let lines: Vec<_> = text.lines().filter_map(|line| line.strip_prefix(" *   ")).collect();
     ["ln ", "cc worker-lib/"].map(|start| {
         let found = lines.iter().find(|line| line.starts_with(start));
-        found.unwrap_or_else(|| panic!("{} must state a command {start:?}", source.display())).to_string()
+        found.unwrap_or_else(|| panic!("{} must contain a command {start:?}", source.display())).to_string()
     })
 }
 

@@ -128,9 +128,9 @@ fn other_element_types_are_refused_by_name() {
     };
     let error = declared(ElementTypes::uniform(ElementType::F16));
     assert!(matches!(error, JoinError::Refused { status: Status::ElementTypeMismatch, .. }), "{error}");
-    assert_eq!(error.to_string(), "the switch refused: element types: f16, expected bf16");
+    assert_eq!(error.to_string(), "the switch refused the Join: element types: f16, expected bf16");
     let error = declared(ElementTypes::with_wide_results(ElementType::Bf16));
-    assert_eq!(error.to_string(), "the switch refused: element types: bf16-f32, expected bf16");
+    assert_eq!(error.to_string(), "the switch refused the Join: element types: bf16-f32, expected bf16");
 }
 
 #[test]

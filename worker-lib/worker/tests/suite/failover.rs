@@ -132,7 +132,7 @@ fn the_error_of_a_worker_whose_switches_are_all_silent_names_one_of_them() {
     drop(switches);
     let error = worker.all_reduce(&mut [1.0; 10]).unwrap_err();
     assert!(matches!(error, AggregateError::SwitchLost { .. }), "{error}");
-    // The worker continues when any of the switches is there again.
+    // The worker continues as soon as any of the switches is available again.
     let _second = restart_at(addresses[1]);
     worker.all_reduce(&mut [1.0; 10]).unwrap();
 }
@@ -176,7 +176,7 @@ fn an_asynchronous_worker_moves_to_the_standby() {
         let options = options(addresses, 2, 1000);
         thread::spawn(move || {
             let worker = AsyncWorker::join(options).unwrap();
-            // A vector under way is lost with the switch; the standby sums the following ones.
+            // A vector in flight is lost with the switch; the standby sums the following ones.
             let vector = vec![f32::from(rank + 1); 1000];
             let sums = thread::scope(|scope| {
                 scope.spawn(|| while worker.submit(&vector).is_ok() {});

@@ -81,7 +81,7 @@ fn member(options: JoinOptions, rank: u32, is_over: &AtomicBool) {
         for (at, x) in vector.iter_mut().enumerate() {
             *x = element(rank, at);
         }
-        // All members see the same sum and so end with the same round.
+        // All members see the same sum, so they all end with the same round.
         let ends = rank == 0 && is_over.load(Ordering::SeqCst);
         vector[0] = f32::from(u8::from(ends));
         let done = worker.all_reduce(&mut vector).unwrap();

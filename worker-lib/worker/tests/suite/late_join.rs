@@ -16,8 +16,8 @@ use crate::switches::own_address;
 
 const LEN: usize = 3000;
 
-/// Log that is shared by all workers of a job. It states when to end, and contains the weights of each worker before
-/// each round.
+/// Log shared by all workers of a job. It specifies when to end, and contains the weights of each worker before each
+/// round.
 #[derive(Default)]
 struct Log {
     last_round: AtomicU32,
@@ -25,7 +25,7 @@ struct Log {
     weights: Mutex<BTreeMap<u32, Vec<Replica>>>,
 }
 
-/// Rank of a worker, and the bits of its weights.
+/// A worker's rank, and the bits of its weights.
 type Replica = (u16, Vec<u32>);
 
 /// Learner whose weights depend on all previous sums.

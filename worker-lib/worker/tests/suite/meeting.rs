@@ -12,7 +12,7 @@ const SOON: Duration = Duration::from_secs(30);
 /// Barrier with a time limit.
 pub(crate) struct Meeting {
     size: usize,
-    /// Number of arrivals so far, over all meetings.
+    /// Number of arrivals so far, over all uses of the barrier.
     arrivals: Mutex<usize>,
     changed: Condvar,
 }
@@ -40,8 +40,8 @@ impl Meeting {
     }
 }
 
-/// Repeats a call whose worker has a short time limit for rounds until the round does not stall. A busy machine may run
-/// the other workers late.
+/// Repeats a call whose worker has a short time limit for rounds until the round does not stall. On a busy machine,
+/// the other workers may run late.
 pub(crate) fn repeat_stalled<T>(mut call: impl FnMut() -> Result<T, AggregateError>) -> T {
     let begin = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Names that workers state to the switch (SPEC, section 14), over the loopback interface.
+//! Names that workers send to the switch (SPEC, section 14), over the loopback interface.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ fn options(switch: &EmbeddedSwitch, job: u32, rank: u16) -> JoinOptions {
     if job == 2 { options.with_key(key(), true) } else { options }
 }
 
-/// Returns the status of a job once it fulfils a condition.
+/// Returns the status of a job once it satisfies a condition.
 fn wait_for(switch: &EmbeddedSwitch, job: u32, is_met: impl Fn(&JobStatus) -> bool) -> JobStatus {
     let begin = Instant::now();
     loop {
@@ -71,7 +71,7 @@ fn names_are_known_while_the_job_waits_for_workers_with_and_without_a_key() {
             (Some(7), Some(host.as_str()))
         );
 
-        // This worker states no name. The switch then shows the rank that determines the order of addition.
+        // This worker sends no name. The switch then shows the rank that determines the order of addition.
         let mut second = options(&switch, job, 0);
         (second.name, second.rank) = (NameRepr::UNKNOWN, 3);
         let second = Worker::join(second).unwrap();
@@ -120,7 +120,7 @@ fn a_stalled_round_names_the_absent_workers() {
         let error = first.all_reduce(&mut vec![1.0; LEN as usize]).unwrap_err();
         let AggregateError::Stalled { absent, .. } = &error else { panic!("{error}") };
         assert_eq!((absent.count, absent.members.len()), (1, 1));
-        assert!(error.to_string().ends_with("segments wait for rank 1 on host gpu01"), "{error}");
+        assert!(error.to_string().ends_with("segments are waiting for rank 1 on host gpu01"), "{error}");
         drop(idle);
     }
 }

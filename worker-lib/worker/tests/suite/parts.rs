@@ -124,7 +124,7 @@ fn a_caller_interrupts_all_threads_of_a_call() {
             };
             let error = worker.reduce_while(&vector, &mut keep_waiting).unwrap_err();
             assert!(matches!(error, AggregateError::Interrupted), "{error}");
-            assert_eq!(asked, 3, "nobody should be asked after the call was interrupted");
+            assert_eq!(asked, 3, "keep_waiting should not be called after the interruption");
         }
         was_interrupted.wait();
         let (_, sum) = worker.reduce(&vector).unwrap();

@@ -210,7 +210,7 @@ fn a_worker_can_be_used_without_the_pipeline() {
     while let Some(value) = left.pop() {
         worker.submit(&[value; LEN]).unwrap();
         worker.wait_ready().unwrap();
-        // After a Reset the members rejoin, and a vector that is in flight meanwhile is lost.
+        // After a Reset, the members rejoin, and a vector that is in flight at that time is lost.
         let admission = worker.poll_admission().unwrap();
         left.extend(admission.aggregate.is_none().then_some(value));
     }

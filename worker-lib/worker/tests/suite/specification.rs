@@ -52,7 +52,7 @@ enum Protocol {
     Asynchronous(Box<AsyncProtocol>),
 }
 
-/// Member and its clock.
+/// A member and its clock.
 struct Member {
     protocol: Protocol,
     now: Instant,

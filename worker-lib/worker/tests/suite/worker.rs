@@ -153,10 +153,10 @@ fn a_differing_declaration_is_refused_with_a_specific_status() {
     };
     let (status, text) = refusal(|options| options.gradient_len = 7);
     assert_eq!(status, Status::GradientLenMismatch);
-    assert_eq!(text, "the switch refused: gradient length is 7, expected 50000");
+    assert_eq!(text, "the switch refused the Join: gradient length is 7, expected 50000");
     let (status, text) = refusal(|options| options.segment_floats = 100);
     assert_eq!(status, Status::SegmentSizeMismatch);
-    assert_eq!(text, "the switch refused: segment size is 100, expected 366");
+    assert_eq!(text, "the switch refused the Join: segment size is 100, expected 366");
     assert_eq!(refusal(|options| options.workers = 3).0, Status::WorkersMismatch);
 }
 

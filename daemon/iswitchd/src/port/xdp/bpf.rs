@@ -1,8 +1,8 @@
 //! Wrappers around `bpf(2)`: a map of sockets, the program that redirects frames to these sockets, and the link that
 //! attaches the program.
 //!
-//! Each is a file descriptor. The kernel removes the object when no process holds its descriptor any more, so that a
-//! killed daemon leaves nothing behind.
+//! A file descriptor refers to each of these objects. The kernel removes an object once no process holds its descriptor
+//! any more, so a killed daemon leaves nothing behind.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -32,8 +32,8 @@ const LICENSE: &[u8; 4] = b"MIT\0";
 /// Name shown by tools that list programs.
 const NAME: [u8; 16] = *b"iswitchd\0\0\0\0\0\0\0\0";
 
-/// Marker of types with the members of `union bpf_attr` that a command reads. The kernel treats omitted members as
-/// zero.
+/// Marker for types that contain the members of `union bpf_attr` that a command reads. The kernel treats omitted
+/// members as zero.
 trait Attributes {}
 
 #[repr(C)]

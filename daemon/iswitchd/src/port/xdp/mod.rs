@@ -42,7 +42,7 @@ const MAX_QUEUES: usize = 64;
 pub struct XdpOptions {
     /// Requested modes.
     pub modes: XdpModes,
-    /// Memory for received frames of all queues together, in bytes.
+    /// Total memory for received frames across all queues, in bytes.
     pub recv_buffer_bytes: usize,
     /// Size of the send buffer to request for each queue, in bytes.
     pub send_buffer_bytes: usize,
@@ -55,7 +55,7 @@ pub struct XdpPort {
     interface: Interface,
     classifier: Classifier,
     script: XdpScript,
-    /// Memory for received frames of all queues together, in bytes.
+    /// Total memory for received frames across all queues, in bytes.
     recv_buffer_bytes: usize,
     // Drop order: the program is detached before its sockets are closed, and the claim is released last.
     served: Served,
@@ -355,8 +355,8 @@ impl Port for XdpPort {
         self.served.epoll.as_fd()
     }
 
-    /// Returns the size of a socket buffer that holds as many of the shortest datagrams as a queue has frames: each
-    /// datagram takes a whole frame, however short it is.
+    /// Returns the size of the socket buffer that would hold as many of the shortest datagrams as a queue does. A
+    /// queue stores each datagram, however short, in a whole frame.
     fn recv_buffer_bytes(&self) -> usize {
         self.served.size.recv_datagrams() * datagram_truesize(0)
     }

@@ -28,7 +28,7 @@ const _: () = assert!(MAX_QUEUES + OTHER_DESCRIPTORS <= descriptors::DESCRIPTORS
 /// A program attached to an interface, and the sockets that it redirects to, which are not bound yet.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    /// Link, which keeps the program attached as long as it is open.
+    /// Link, which keeps the program attached for as long as the link is open.
     pub(super) link: OwnedFd,
     /// Epoll instance that is ready when one of the sockets is.
     pub(super) epoll: OwnedFd,

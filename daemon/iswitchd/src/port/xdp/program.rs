@@ -74,8 +74,8 @@ pub(super) struct Instruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
     TosIsOurs,
-    /// Start of the code that runs if the IPv4 header does not have the given length, in 32-bit words. It checks the
-    /// next possible length.
+    /// Start of the code that runs if the length of the IPv4 header, in 32-bit words, is not the given one. This code
+    /// checks the next possible length.
     LongerThan(i16),
     Take,
     Pass,

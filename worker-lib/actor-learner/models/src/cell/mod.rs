@@ -1,8 +1,8 @@
-//! Model cache of a cell, between the learner and the actors near it.
+//! The model cache of a cell, between the learner and the actors near it.
 //!
 //! A version is fetched from upstream once, regardless of the number of actors that request it, and is forwarded to all
-//! of them while it arrives. The cell serves the pointer to the latest version immediately, unless it is older than a
-//! limit, and refreshes it in the background.
+//! of them while it arrives. The cell serves the pointer to the latest version immediately, provided that the pointer
+//! does not exceed a maximum age, and refreshes the pointer in the background.
 
 mod names;
 mod objects;
@@ -38,7 +38,7 @@ use pointers::{Known, Pointers};
 pub struct CellOptions {
     /// Options of the HTTP server that actors read from.
     pub server: ServerOptions,
-    /// Timeouts of requests to upstream.
+    /// Timeouts for upstream requests.
     pub times: Times,
     /// Credentials for requests to upstream.
     pub credentials: Credentials,
@@ -152,7 +152,7 @@ impl Cell {
     }
 }
 
-/// Converts an error of an upstream request to the refusal that a reader receives.
+/// Converts the error of an upstream request to the refusal that is sent to the reader.
 fn refusal_of(error: &crate::client::ModelError, name: &crate::ModelName) -> Refusal {
     use crate::client::ModelError;
     match error {

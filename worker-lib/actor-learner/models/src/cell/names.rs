@@ -12,8 +12,8 @@ use crate::ModelName;
 #[derive(Debug, Default)]
 pub(super) struct Names {
     known: HashMap<ModelName, Arc<Pointer>>,
-    /// Names about which upstream has not answered yet, names for which upstream has no model, and known names that
-    /// exceed the limit on known names.
+    /// Names for which upstream has no model or has not answered yet, and names that have a model but did not fit
+    /// among the known names.
     unknown: HashMap<ModelName, Arc<Pointer>>,
 }
 
@@ -30,8 +30,8 @@ impl Names {
         self.known.get(name).or_else(|| self.unknown.get(name))
     }
 
-    /// Adds a name whose existence at upstream is not known yet. If there are already `unknown_max` such names, removes
-    /// and returns the least recently requested one, preferably one that no reader waits for.
+    /// Adds a name that may or may not exist upstream. If there are already `unknown_max` such names, removes and
+    /// returns the least recently requested one, preferably one that no reader is waiting for.
     pub(super) fn add(&mut self, pointer: &Arc<Pointer>, unknown_max: usize) -> Option<Arc<Pointer>> {
         let mut displaced = None;
         if self.unknown.len() >= unknown_max.max(1) {

@@ -16,8 +16,8 @@ use crate::{ModelName, Verification};
 
 type Key = (ModelName, u64);
 
-/// Unit in which the cache measures the size of an object, in bytes. In this unit, the size of any object fits into the
-/// 32-bit weights of the cache.
+/// Unit in which the cache measures object sizes, in bytes. In this unit, the size of any object fits into the cache's
+/// 32-bit weights.
 const WEIGHT_UNIT_BYTES: u64 = 1024;
 
 /// Objects that the cell has received or is fetching.
@@ -63,7 +63,7 @@ impl Objects {
         self.cache.weighted_size() * WEIGHT_UNIT_BYTES
     }
 
-    /// Starts to fetch an object. Returns when its length is known; the bytes arrive in the background.
+    /// Starts fetching an object. Returns when its length is known; the bytes arrive in the background.
     async fn fetch(&self, name: &ModelName, version: u64) -> Result<Arc<Arriving>, ModelError> {
         Counters::add(&self.counters.fetches, 1);
         let begun = Download::begin(&self.sources, name, version, None, Verification::Crc32c).await;

@@ -16,12 +16,12 @@ use crate::counters::Counters;
 use crate::http::refusal::Refusal;
 use crate::{Manifest, ModelName};
 
-/// Pause between an upstream error and the next query. It can delay the discovery of a new version by this time.
+/// The pause between an upstream error and the next query. The discovery of a new version can be delayed by this much.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
 /// Maximum time for which the cell asks upstream to hold a request that waits for a new version.
 const WATCH_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Pointer that the cell can serve, and the time since the pointer was last known to be the latest.
+/// A pointer that the cell can serve, and the time since the pointer was last known to be the latest.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     /// Manifest of the version; `None` if no version is newer than the one that the reader already has.
@@ -57,7 +57,7 @@ struct State {
     answered_at: Option<Instant>,
     failure: Option<ModelError>,
     wanted_at: Option<Instant>,
-    /// Whether another name has displaced the name of this model.
+    /// Whether this model's name has been displaced by another one.
     is_displaced: bool,
 }
 
@@ -75,7 +75,7 @@ impl Pointer {
         &self.name
     }
 
-    /// Returns whether any reader waits for a newer version.
+    /// Returns whether any reader is waiting for a newer version.
     pub(super) fn has_readers(&self) -> bool {
         self.state.receiver_count() > 0
     }
@@ -148,7 +148,7 @@ impl Pointers {
                 return Err(Refusal::Busy { what: "names that upstream does not have", limit });
             }
             if timeout_at(end, state.changed()).await.is_err() {
-                // A timeout proves that nothing is newer only if the pointer is recent enough.
+                // A timeout proves that there is no newer version only if the pointer is recent enough.
                 return self.judge(&pointer).map(|Known { age, .. }| Known { manifest: None, age });
             }
         }
@@ -190,7 +190,7 @@ impl Pointers {
         drop(names);
         if let Some(displaced) = displaced {
             Counters::add(&self.counters.names_displaced, 1);
-            // This ends the watch of the displaced name and notifies the readers that wait for it.
+            // This stops watching the displaced name, and notifies the readers that are waiting for it.
             displaced.state.send_modify(|state| state.is_displaced = true);
         }
         pointer
@@ -210,7 +210,8 @@ impl Pointers {
         tokio::spawn(async move { refresher.refresh(&pointer).await });
     }
 
-    /// Starts a task that watches upstream for new versions until no reader wants them, unless such a task is running.
+    /// Starts a task that watches upstream for new versions until no reader wants them, unless such a task is already
+    /// running.
     fn watch(&self, pointer: &Arc<Pointer>) {
         if !pointer.is_watched.load(Ordering::Acquire) {
             // If another task already watches the pointer, the new task ends immediately.
@@ -245,9 +246,9 @@ impl Refresher {
     /// Waits for new versions repeatedly until no reader wants them.
     async fn watch(self, pointer: Arc<Pointer>) {
         let is_wanted = || pointer.is_wanted(self.options.watch_idle) && !pointer.state.borrow().is_displaced;
-        // Each answer renews the pointer, so the wait must be shorter than the bound on its age.
+        // Each response renews the pointer, so the wait must be shorter than the pointer's maximum age.
         let wait = WATCH_WAIT_MAX.min(self.options.model_age_max / 3);
-        // A reader that arrived while this task was ending has seen the pointer as watched, so check once more.
+        // A reader that arrived while this task was ending saw the pointer as still watched, so check once more.
         while is_wanted() && !pointer.is_watched.swap(true, Ordering::AcqRel) {
             while is_wanted() {
                 self.ask_in_turn(&pointer, wait).await;

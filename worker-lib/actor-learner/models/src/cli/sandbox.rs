@@ -67,7 +67,7 @@ fn connecting(calls: SystemCalls) -> SystemCalls {
     )
 }
 
-/// Adds the system calls with which glibc and its modules resolve names.
+/// Adds the system calls that glibc and its modules use to resolve names.
 fn resolving(calls: SystemCalls) -> SystemCalls {
     calls
         .allow(&[
@@ -84,7 +84,7 @@ fn resolving(calls: SystemCalls) -> SystemCalls {
             libc::SYS_getegid,
         ])
         .allow_requests(&[libc::FIONBIO, libc::FIONREAD])
-        // After this, glibc can no longer load modules that an earlier lookup has not loaded.
+        // From here on, glibc can use only modules that an earlier lookup has already loaded.
         .refuse_memory_with_code()
 }
 

@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::{ClientOptions, ClientStats, Endpoint, Model, ModelClient, ModelError, Sink};
 use crate::{Manifest, ModelName};
 
-/// Blocking variant of [`ModelClient`], with its own runtime in the calling thread.
+/// A blocking variant of [`ModelClient`], with its own runtime in the calling thread.
 #[derive(Debug)]
 pub struct BlockingModelClient {
     runtime: Runtime,

@@ -138,7 +138,7 @@ impl Download {
                 }
                 Ok(answer) => {
                     let what = format!(
-                        "the response (status {}) does not contain the requested rest of the model",
+                        "the response (status {}) does not contain the remainder of the model",
                         answer.status
                     );
                     ModelError::BadAnswer { source_name: self.sources.name(at), what }
@@ -184,7 +184,7 @@ async fn begin_at(
     let len_bytes =
         content_length(&answer.headers).ok_or_else(|| bad("the response has no valid length".to_owned()))?;
     let found = object::manifest(&answer.headers, len_bytes)
-        .map_err(|field| bad(format!("header {field} of the response is missing or invalid")))?;
+        .map_err(|field| bad(format!("the response header {field} is missing or invalid")))?;
     if found.version != version || wanted.is_some_and(|wanted| !wanted.is_of_same_bytes(&found)) {
         let expected = wanted.map_or_else(|| format!("version {version}"), |wanted| format!("{wanted:?}"));
         return Err(bad(format!("the response contains {found:?}, expected {expected}")));

@@ -13,7 +13,7 @@ pub enum ModelError {
     #[error("the client has no sources, expected at least one cell or learner")]
     NoSources,
     /// An endpoint requires TLS, but the client has no CA certificates with which to verify the endpoint.
-    #[error("{source_name} requires TLS, expected the certificates of its CA: pass them with --ca FILE")]
+    #[error("{source_name} requires TLS: pass its CA certificates with --ca FILE")]
     NoTls {
         /// Cell or learner.
         source_name: String,

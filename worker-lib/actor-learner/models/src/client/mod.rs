@@ -1,4 +1,4 @@
-//! Client with which actors read models.
+//! Client that actors use to read models.
 
 pub mod blocking;
 pub(crate) mod download;
@@ -61,7 +61,7 @@ pub struct ClientOptions {
     pub times: Times,
     /// Credentials sent to the sources.
     pub credentials: Credentials,
-    /// Method by which the received bytes are verified.
+    /// Method for verifying the received bytes.
     pub verification: Verification,
     /// Maximum size of a model, in bytes.
     pub len_max_bytes: u64,
@@ -159,7 +159,7 @@ impl ModelClient {
         self.note(&pointer);
         pointer.manifest.ok_or_else(|| ModelError::BadAnswer {
             source_name: self.name.to_string(),
-            what: "the response has no manifest, expected that of the latest version".to_owned(),
+            what: "the response does not contain the manifest of the latest version".to_owned(),
         })
     }
 
@@ -218,7 +218,7 @@ impl ModelClient {
         let begin = Instant::now();
         for attempt in 1.. {
             match self.try_fetch(manifest, sink).await {
-                // From now on, the source of the wrong bytes is asked last.
+                // From now on, ask the source of the wrong bytes last.
                 Err(ModelError::WrongBytes { .. }) if attempt < READ_ATTEMPTS => self.stats.wrong_bytes += 1,
                 Err(error) => return Err(error),
                 Ok(()) => break,
@@ -246,7 +246,7 @@ impl ModelClient {
     }
 
     /// Records a pointer. If the pointer names no newer version, the current version is known to have been the latest
-    /// at the time `as_of` of the pointer.
+    /// at the pointer's `as_of` time.
     fn note(&mut self, pointer: &Pointer) {
         let Some(current) = &self.current else { return };
         if pointer.manifest.as_ref().is_none_or(|latest| latest.version == current.version) {

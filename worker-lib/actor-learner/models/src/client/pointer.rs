@@ -53,8 +53,7 @@ impl Sources {
             let after = wanted.after.map(|after| format!("after={after}&")).unwrap_or_default();
             path = format!("{path}?{after}wait={}", millis(wait));
         }
-        // The age is subtracted from the time of the request, because the response may have been in flight for a long
-        // time.
+        // Take the time before the request is sent, because the response may be in flight for a long time.
         let asked = Instant::now();
         let answer = self.ask(at, &path, &[], wanted.wait.unwrap_or_default()).await?;
         let reported =

@@ -67,7 +67,7 @@ impl fmt::Display for Endpoint {
 /// Connection on which a request can be sent.
 pub(crate) type Connection = SendRequest<Full<Bytes>>;
 
-/// Endpoint and its state.
+/// An endpoint and its state.
 #[derive(Debug)]
 pub(crate) struct Source {
     endpoint: Endpoint,
@@ -79,7 +79,7 @@ pub(crate) struct Source {
 #[derive(Debug, Default)]
 struct State {
     idle: Vec<Connection>,
-    /// Time before which the source is asked only if all other sources fail.
+    /// Time until which the source is used only if all other sources fail.
     avoided_until: Option<Instant>,
     penalty: Duration,
 }
@@ -210,8 +210,7 @@ impl Source {
     }
 }
 
-/// Formats an error together with its cause. An example of a cause is the TLS alert with which a server rejects a
-/// certificate.
+/// Formats an error together with its cause, such as the TLS alert that a server sends to reject a certificate.
 fn with_cause(error: &hyper::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),

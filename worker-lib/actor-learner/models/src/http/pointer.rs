@@ -35,7 +35,7 @@ impl Freshness {
     }
 }
 
-/// Returns the response with a pointer that was last known to be the latest `age` ago.
+/// Returns the response that carries a pointer. `age` is the time since the pointer was last known to be the latest.
 pub(crate) fn answer(
     (method, headers): (&Method, &HeaderMap),
     query: PointerQuery,
@@ -79,7 +79,7 @@ fn describe(headers: &mut HeaderMap, age: Duration, cache_control: HeaderValue) 
 }
 
 /// Adds a header with the time for which the server held the request. The client needs this time, because the response
-/// describes the state of the server this long after the start of the request.
+/// describes the state of the server at the end of this wait, not at its start.
 pub(crate) fn held(mut response: Response<Body>, time: Duration) -> Response<Body> {
     response.headers_mut().insert(HELD_HEADER, HeaderValue::from(millis(time)));
     response

@@ -145,8 +145,8 @@ impl Refusal {
         response
     }
 
-    /// Returns the refusal to serve a model because it is too old. The refusal states the model's age, the limit, and
-    /// the reason why there is no newer version.
+    /// Returns the refusal to serve a model because it is too old. The refusal contains the model's age, the limit,
+    /// and the reason why there is no newer version.
     pub(crate) fn too_old(name: &ModelName, age: Duration, limit: Duration, reason: &str) -> Self {
         let (age_ms, limit_ms) = (millis(age), millis(limit));
         Self::ModelTooOld { name: name.clone(), age_ms, limit_ms, reason: reason.to_owned() }

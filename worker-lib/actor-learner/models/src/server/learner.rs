@@ -1,4 +1,4 @@
-//! Server of the learner, which serves a store and, if permitted, accepts models from other processes.
+//! The learner's server, which serves a store and, if permitted, accepts models from other processes.
 
 use std::io;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ pub enum PublishFrom {
     /// Clients that connect to a Unix socket of the server may publish.
     #[default]
     UnixSockets,
-    /// All clients that can reach the server may publish.
+    /// Any client that can reach the server may publish.
     Everywhere,
 }
 

@@ -69,7 +69,7 @@ impl Access {
 /// Options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Maximum number of concurrent connections. A further connection receives a response with status 503.
+    /// Maximum number of concurrent connections. Any further connection is answered with status 503.
     pub connections_max: usize,
     /// Timeout for the head of a request, and idle timeout of a connection.
     pub header_timeout: Duration,

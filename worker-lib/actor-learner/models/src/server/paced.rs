@@ -77,7 +77,7 @@ pub(crate) struct Paced<S> {
     stream: S,
     pace: Arc<Pace>,
     counters: Arc<Counters>,
-    /// Time at which the kernel stopped accepting bytes, and the timer that enforces the limit.
+    /// The time at which the kernel stopped accepting bytes, and the timer that enforces the limit.
     blocked: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 

@@ -92,7 +92,7 @@ async fn a_cell_uses_different_tokens_for_its_upstream_and_its_readers() {
     assert!(get(&endpoint(&without), ClientOptions::default()).await.is_err());
 }
 
-/// CA, and files with certificates that it has issued.
+/// A CA, and files with certificates that it has issued.
 struct Authority {
     directory: TempDir,
     issuer: Issuer<'static, KeyPair>,

@@ -48,7 +48,7 @@ async fn two_hundred_concurrent_readers_cause_one_fetch() {
 async fn concurrent_readers_share_one_pointer_request() {
     const READERS: usize = 20;
     let (store, learner) = learner(LearnerOptions::default()).await;
-    // The pointer stays fresh for the whole test, so that no cell requests it again.
+    // The pointer stays fresh for the whole test, so no cell requests it again.
     let options = CellOptions { pointer_fresh: Duration::from_secs(600), ..CellOptions::default() };
     let first = cell(&[endpoint(&learner)], options.clone()).await;
     let second = cell(&[endpoint(&first)], options).await;
@@ -160,8 +160,8 @@ async fn a_stale_pointer_is_served_up_to_its_age_limit_and_then_refused() {
     let cell = cell(&[endpoint(&first)], options).await;
     let (at, latest) = (endpoint(&cell), "GET /models/ppo/latest");
     assert_eq!(ask(&at, latest, &[]).await.json()["version"], 1);
-    // The cell revalidates the pointer in the background, so that the new version appears although no request waits for
-    // it.
+    // The cell revalidates the pointer in the background, so the new version appears even though no request is waiting
+    // for it.
     store.publish(&name(), 2, model(2, 1000)).unwrap();
     crate::support::until(async || ask(&at, latest, &[]).await.json()["version"] == 2).await;
     assert!(cell.stats().stale_pointers_served > 0);

@@ -13,7 +13,7 @@ use iswitch_models::{Endpoint, ModelStore};
 const LEN: usize = 1 << 20;
 const ACTORS: usize = 8;
 
-/// Process of a cell, which is killed when it is dropped.
+/// The process of a cell. The process is killed when this value is dropped.
 struct Cell {
     child: Child,
     listen: String,

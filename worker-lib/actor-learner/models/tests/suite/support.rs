@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Timeouts of clients. They give a running process enough time to respond on a busy machine. They do not delay tests
-/// with a dead process, whose connections are refused immediately.
+/// that involve a dead process, because connections to it are refused immediately.
 const PATIENT: Times = Times { connect: PATIENCE, stall: PATIENCE };
 
 pub(crate) fn name() -> ModelName {

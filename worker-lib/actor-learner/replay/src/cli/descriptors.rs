@@ -7,8 +7,8 @@ use crate::limits::DESCRIPTORS_RESERVED;
 use crate::server::CONNECTIONS_DEFAULT;
 
 /// Raises the limit on open files as far as necessary and permitted, so that enough file descriptors are left for the
-/// journal. Returns the number of connections for which the limit suffices. The number is below `wanted` only if
-/// `wanted` is the default.
+/// journal. Returns the number of connections that the limit allows, which is below `wanted` only if `wanted` is the
+/// default.
 ///
 /// # Errors
 /// Fails if an explicitly requested number of connections does not fit.

@@ -24,7 +24,7 @@ pub(super) fn runtime() -> Builder {
     builder
 }
 
-/// Drops all capabilities, and the access to all files except the data directory and the Unix sockets to listen on.
+/// Drops all capabilities, and access to all files except the data directory and the Unix sockets to listen on.
 /// Creates the data directory first, because a Landlock rule needs an existing directory.
 pub(super) fn enter(data_dir: Option<&Path>, addresses: &[Address]) -> anyhow::Result<ServerSandbox> {
     let mut files = FileRules::default();

@@ -9,7 +9,7 @@ use tower_service::Service;
 
 use crate::server::Token;
 
-/// gRPC channel to a shard, with the token that is added to each request.
+/// A gRPC channel to a shard, with the token that is added to each request.
 #[derive(Clone)]
 pub(super) struct Bearer {
     channel: Channel,

@@ -49,8 +49,9 @@ pub struct ClientConfig {
     pub wait: Duration,
     /// Maximum time for which a call is retried while shards do not respond. After this time, the call fails.
     pub patience: Duration,
-    /// Maximum time for which an insert that a shard may have received is retried on that shard, which can detect the
-    /// duplicate. After this time, the insert is sent to the next shard, where the item may be stored a second time.
+    /// Maximum time for which an insert is retried on a shard that may already have received it; that shard can detect
+    /// the duplicate. After this time, the insert is sent to the next shard, where the item may be stored a second
+    /// time.
     pub failover_after: Duration,
     /// Maximum number of inserts of one writer in flight; 1 to 512. Further inserts wait for a free slot.
     pub in_flight_max: usize,

@@ -103,7 +103,8 @@ pub(super) fn is_certificate_rejected(status: &tonic::Status) -> bool {
     text.contains("invalid peer certificate") || text.contains("received fatal alert")
 }
 
-/// Returns whether the failure was caused by the shard and not by the request, so that another attempt may succeed.
+/// Returns whether the failure was caused by the shard and not by the request, in which case another attempt may
+/// succeed.
 pub(super) fn is_failure_of_shard(status: &tonic::Status) -> bool {
     // tonic maps a broken connection to these codes. A shard itself never returns Unknown or Cancelled, and returns
     // Internal only if its disk fails.

@@ -14,7 +14,7 @@ use tonic::{Status, Streaming};
 use tonic_prost::ProstCodec;
 use tower_service::Service;
 
-/// Length of gRPC's message prefix, which consists of a compression flag and a length of four bytes.
+/// Length of gRPC's message prefix: a one-byte compression flag and a four-byte length.
 const PREFIX_BYTES: usize = 5;
 /// Length in bytes below which it is cheaper to copy a part than to send it separately.
 const COPY_BYTES: usize = 4096;

@@ -178,7 +178,7 @@ impl ReplayClient {
 }
 
 impl Inner {
-    /// Records whether the shard is up, depending on its response, and extracts the message from the response.
+    /// Records from a shard's response whether the shard is up, and returns the message in the response.
     fn heard<T>(&self, shard: &Shard, answer: Result<tonic::Response<T>, Status>) -> Result<T, ClientError> {
         match answer {
             Ok(answer) => {

@@ -18,8 +18,8 @@ use crate::proto::{Extent, Item, SampleRequest};
 /// distributed again, based on the current sizes of the shards.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// Time for which draws skip a shard that has held back a draw, if other shards have items. Without this pause, a shard
-/// without live actors, which holds back draws forever, would delay each call by a [`ROUND`].
+/// Time for which draws skip a shard that has held back a draw, if other shards have items. Without this pause, a
+/// shard without live actors, which holds back draws forever, would delay each call by one [`ROUND`].
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Item that was drawn from one of the shards.
@@ -29,7 +29,7 @@ pub struct Drawn {
     pub key: ItemKey,
     /// Priority of the item when it was drawn.
     pub priority: f64,
-    /// Number of draws of the item so far, including this one.
+    /// Number of times that the item was drawn, including this time.
     pub times_sampled: u32,
     /// Version of the policy that produced the item.
     pub version: u64,
@@ -48,7 +48,7 @@ pub struct Drawn {
     pub table_size: u64,
 }
 
-/// Known contents of all shards, which together act as one table. Vectors are indexed by shard.
+/// The known contents of all shards, which together act as one table. Vectors are indexed by shard.
 struct Union {
     extents: Vec<Option<Extent>>,
     weights: Vec<f64>,
@@ -65,10 +65,10 @@ struct Answer {
 
 impl ReplayClient {
     /// Draws `count` items. If the sampler uses priorities, the draws are distributed over the shards in proportion to
-    /// the sums of the weights of their items; otherwise, in proportion to the numbers of their items. A shard whose
-    /// rate limiter has held back a draw is skipped for one second if other shards have items. If rate limiters hold
-    /// back some of the draws for longer than [`super::ClientConfig::wait`], returns fewer than `count` items, but at
-    /// least one.
+    /// the total weight of the items on each shard; otherwise, in proportion to the number of items on each shard. A
+    /// shard whose rate limiter has held back a draw is skipped for one second if other shards have items. If rate
+    /// limiters hold back some of the draws for longer than [`super::ClientConfig::wait`], returns fewer than `count`
+    /// items, but at least one.
     ///
     /// # Errors
     /// Fails if no item could be drawn; see [`ClientError`].
@@ -157,8 +157,8 @@ impl Inner {
         answers
     }
 
-    /// Samples from one shard, preferably one that is up. This function is used if no shard is known to have items, so
-    /// that the response of the shard states the condition that the request waits for.
+    /// Samples from one shard, preferably one that is up. This function is used if no shard is known to have items:
+    /// the shard's response then names the condition that the request is waiting for.
     async fn ask_one(self: &Arc<Self>, table: &str, wait: Duration) -> Vec<Answer> {
         let up: Vec<usize> = (0..self.shards.len()).filter(|place| !self.shards[*place].is_down()).collect();
         let place = match up.len() {

@@ -45,14 +45,14 @@ fn encrypted(endpoint: Endpoint, address: &str, config: &ClientConfig) -> Result
 #[cfg(not(feature = "tls"))]
 fn encrypted(endpoint: Endpoint, address: &str, _: &ClientConfig) -> Result<Endpoint, ClientError> {
     if address.starts_with(HTTPS) {
-        let reason = "this build lacks the feature tls".to_owned();
+        let reason = "this build lacks the tls feature".to_owned();
         return Err(ClientError::Tls { address: address.to_owned(), reason });
     }
     Ok(endpoint)
 }
 
-/// Connection to a shard, with the last known state of the shard. The connection is opened on demand and reopened after
-/// a failure.
+/// A connection to a shard, with the last known state of the shard. The connection is opened on demand and reopened
+/// after a failure.
 pub(super) struct Shard {
     pub(super) address: String,
     pub(super) hash: u64,
@@ -70,7 +70,7 @@ enum Link {
     Reverb(reverb::Server),
 }
 
-/// Response to a sample request, which arrives in parts.
+/// The response to a sample request. It arrives in parts.
 pub(super) enum Parts {
     Own(Streaming<SampleResponse>),
     /// The whole response, as a single part.
@@ -91,7 +91,7 @@ struct State {
     /// Time before which no attempt is made to reach the shard.
     down_until: Option<Instant>,
     failures: u32,
-    /// Last known extent of each table, and the time at which the shard reported it.
+    /// The last known extent of each table, and the time at which the shard reported it.
     extents: std::collections::HashMap<String, (Extent, Instant)>,
     /// Tables whose rate limiter has held back draws, each with the time until which draws skip the shard.
     held_until: std::collections::HashMap<String, Instant>,

@@ -17,7 +17,7 @@ use tonic::Status;
 use crate::limits::{RECEIVE_WAIT_MS, SMALL_REQUEST_BYTES};
 use crate::lock;
 
-/// Length of gRPC's message prefix, which consists of a compression flag and a length of four bytes.
+/// Length of gRPC's message prefix: a one-byte compression flag and a four-byte length.
 const PREFIX_BYTES: usize = 5;
 
 type Acquiring = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, Status>> + Send>>;
@@ -36,7 +36,7 @@ pub(super) struct Admission {
 #[derive(Clone, Default)]
 pub(super) struct Share(Arc<Mutex<Vec<OwnedSemaphorePermit>>>);
 
-/// Body of a request, which reserves memory while it is received.
+/// The body of a request. It reserves memory while it is being received.
 pub(super) struct Admitted<B> {
     body: B,
     admission: Admission,

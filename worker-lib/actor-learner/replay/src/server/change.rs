@@ -184,7 +184,7 @@ impl Shard {
             inserted_ms: milliseconds(),
             payload: item.payload.clone(),
         };
-        // The caller holds the table's lock, so that the journal records are in the same order as the changes.
+        // The caller holds the table's lock, so the journal records are in the same order as the changes.
         let record = payload.map(|_| Box::new(item.clone()));
         let removed = table.insert(item);
         let (counts, name) = (table.counts(), handle.table_name());

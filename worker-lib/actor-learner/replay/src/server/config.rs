@@ -36,9 +36,9 @@ pub struct ShardConfig {
     pub data_dir: Option<PathBuf>,
     /// Durability of acknowledged inserts.
     pub durability: Durability,
-    /// Interval between periodic snapshots. The shard also writes snapshots that keep the journal short.
+    /// Interval between periodic snapshots. The shard also writes snapshots to keep the journal short.
     pub snapshot_every: Option<Duration>,
-    /// Seed of the selectors' random choices.
+    /// Seed for the selectors' random choices.
     pub seed: u64,
 }
 

@@ -25,12 +25,12 @@ use crate::limits::{FIRST_REQUEST_MS, IDLE_MS, REQUEST_SLACK_BYTES};
 use crate::proto::replay_server::ReplayServer;
 
 /// Flow-control windows, in bytes. One limits the unread data of a request; the other limits the unread data of all
-/// requests of a connection.
+/// requests on a connection.
 const STREAM_WINDOW_BYTES: u32 = 256 << 10;
 const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 const FRAME_BYTES: u32 = 256 << 10;
 const STREAMS_MAX: u32 = 1024;
-/// Keep-alive timeout. If the peer does not answer for this time, the connection is closed.
+/// Keep-alive timeout. If the peer does not answer within this time, the connection is closed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// State shared by all connections.

@@ -5,7 +5,7 @@ use tonic::Code;
 use crate::store::{JournalFailed, StoreError};
 use crate::table::{Held, Refusal};
 
-/// Error response to a request. Its message states the invalid value and what was expected.
+/// Error response to a request. The message contains the invalid value and the expected one.
 #[derive(Debug, thiserror::Error)]
 pub enum ShardError {
     /// The table does not exist.
@@ -117,7 +117,7 @@ pub enum ShardError {
         /// Wait time set by the client, in milliseconds.
         wait_ms: u64,
     },
-    /// The disk is slower than the inserts of the actors.
+    /// The disk cannot keep up with the actors' inserts.
     #[error(
         "the journal backlog is still {backlog} bytes after {wait_ms} ms, expected at most {most}: the disk is too slow"
     )]

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Number of buckets for each power of two. It limits the relative error of percentiles to 1/16.
+/// Number of buckets per power of two. It limits the relative error of percentiles to 1/16.
 const PARTS: usize = 16;
 const POWERS: usize = 40;
 

@@ -12,7 +12,7 @@ use crate::limits::{JOURNAL_BYTES_MIN, SNAPSHOT_RETRY_MAX_MS, SNAPSHOT_RETRY_MS}
 /// Interval at which the shard checks whether a snapshot is due.
 const CHECK: Duration = Duration::from_secs(1);
 
-/// Writes snapshots when they are due. Runs as long as the future is polled.
+/// Writes snapshots when they are due. This future never completes; drop it to stop.
 pub(super) async fn write_snapshots(shard: Arc<Shard>) {
     let mut last = Instant::now();
     let mut retry = Retry { next: last, pause: Duration::from_millis(SNAPSHOT_RETRY_MS) };

@@ -1,4 +1,4 @@
-//! gRPC service, which translates messages to calls of the shard and back.
+//! The gRPC service. It translates request messages to calls of the shard, and the results to response messages.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -101,8 +101,8 @@ pub(super) struct Parts {
     left: usize,
     wait: Duration,
     drawing: Option<Drawing>,
-    /// Memory of the part that was sent last. It is released when the connection asks for the next part, because the
-    /// connection has then passed on the previous one.
+    /// Memory of the part that was sent last. It is released when the connection asks for the next part, because by
+    /// then it has passed on this one.
     sent: Option<tokio::sync::OwnedSemaphorePermit>,
 }
 

@@ -20,7 +20,7 @@ use crate::store::{
 };
 use crate::table::Table;
 
-/// Shard of the replay, served by one process.
+/// Shard of the replay service, run by one process.
 pub struct Shard {
     pub(super) config: ShardConfig,
     pub(super) plan: MemoryPlan,
@@ -34,7 +34,7 @@ pub struct Shard {
     stopping: watch::Sender<bool>,
 }
 
-/// Data directory, with the outcome of restoring it.
+/// The data directory, with the outcome of restoring it.
 pub(super) struct Store {
     pub(super) directory: Arc<Directory>,
     pub(super) restored: Restored,
@@ -47,8 +47,8 @@ pub(super) struct Store {
     covered: AtomicU64,
 }
 
-/// Table with the requests that wait for it. Requests of each kind are served in order: the first one waits for the
-/// table, and the others wait for the first one.
+/// A table, with the requests that are waiting for it. Requests of each kind are served in order: the first one waits
+/// for the table, and the others wait for the first one.
 pub(super) struct Handle {
     pub(super) name: String,
     in_records: TableName,

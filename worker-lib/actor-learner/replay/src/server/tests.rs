@@ -29,8 +29,8 @@ async fn a_partly_stored_batch_reports_the_number_of_stored_items() {
     let error = shard.insert(batch(3, 2, SOON)).await.unwrap_err().to_string();
     assert_eq!(
         error,
-        "table \"t\" could not serve the request within 20 ms: the rate limiter waits for samples: an insert would \
-         raise inserts x samples_per_insert - samples to 4, expected at most 3 (inserts 3, samples 0, items 3)"
+        "table \"t\" could not serve the request within 20 ms: the rate limiter is waiting for samples: an insert \
+         would raise inserts x samples_per_insert - samples to 4, expected at most 3 (inserts 3, samples 0, items 3)"
     );
     // Retransmit the whole batch: the items that exist must not be stored twice.
     assert_eq!(shard.sample("t", 10, SOON).await.unwrap().items.len(), 3);
@@ -203,9 +203,10 @@ async fn writes_are_refused_while_the_disk_is_full() {
     disk.set_room(30);
     let error = shard.insert(batch(1, 1, SOON)).await.unwrap_err();
     assert_eq!(error.code(), tonic::Code::Unavailable);
+    let text = error.to_string();
     assert!(
-        error.to_string().starts_with("the journal cannot be written, and writes are refused: "),
-        "{error}"
+        text.starts_with("cannot write the journal: ") && text.contains("; writes are refused until "),
+        "{text}"
     );
     // Changes that would not be durable are refused; draws are still served.
     assert_eq!(shard.delete("t", vec![key]).await.unwrap_err().code(), tonic::Code::Unavailable);

@@ -82,7 +82,7 @@ fn certificates(field: &'static str, path: &Path) -> Result<Vec<CertificateDer<'
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, pem::Error>>);
     match read {
         Ok(certificates) if certificates.is_empty() => {
-            Err(refused(field, path, "certificates", "the file contains none"))
+            Err(refused(field, path, "certificates", "the file contains no certificates"))
         }
         Ok(certificates) => Ok(certificates),
         Err(error) => Err(refused(field, path, "certificates", &error.to_string())),

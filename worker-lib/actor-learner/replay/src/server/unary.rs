@@ -14,7 +14,7 @@ use crate::proto::InsertRequest;
 
 /// Path of the gRPC method that [`answer`] handles.
 pub(super) const INSERT_PATH: &str = "/iswitch.replay.v1.Replay/Insert";
-/// Length of gRPC's message prefix, which consists of a compression flag and a length of four bytes.
+/// Length of gRPC's message prefix: a one-byte compression flag and a four-byte length.
 const PREFIX_BYTES: usize = 5;
 
 /// Answers an insert request.

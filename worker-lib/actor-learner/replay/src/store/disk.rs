@@ -1,5 +1,5 @@
 //! File operations of the store. The store accesses its directory only through [`Disk`], so that tests can replace the
-//! directory with an in-memory disk that fails, and that tears, loses and damages writes.
+//! directory with an in-memory disk that can fail and can tear, lose or damage writes.
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};

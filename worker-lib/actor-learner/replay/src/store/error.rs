@@ -26,8 +26,8 @@ pub enum StoreError {
     },
     /// The directory contains a table that is not configured. Starting the shard would lose the table's items.
     #[error(
-        "{} has records of a table {table:?} that is not configured, expected a table of this shard: add the \
-         table with --table, or move the file away to start without its items",
+        "{} contains records for table {table:?}, which is not configured on this shard: add the table with --table, \
+         or move the file away to start without its items",
         path.display()
     )]
     UnknownTable {

@@ -21,8 +21,8 @@
 //! frame. As a result, a damaged bit costs at most one record. The time of the search is proportional to the file size.
 //!
 //! Files in format 1 can still be read. The two copies of their header are adjacent, and their frames have a single
-//! checksum over salt, offset, length and body. Their records refer to tables by numbers, to which separate records
-//! assign names.
+//! checksum over salt, offset, length and body. Their records refer to tables by number; separate records assign names
+//! to these numbers.
 
 /// Format of new files.
 pub(super) const FORMAT: u32 = 2;

@@ -14,16 +14,16 @@ use super::{Directory, Durability};
 use crate::limits::{BACKLOG_BYTES, SEGMENT_BYTES};
 use crate::lock;
 
-/// Log sequence number, which is the total number of bytes appended to all segments. A record is durable once the bytes
-/// up to its log sequence number are durable.
+/// A log sequence number: the total number of bytes appended to all segments. A record is durable once the bytes up to
+/// its log sequence number are durable.
 pub(crate) type Lsn = u64;
 
 /// Failure of the journal. Records cannot be written again until a new segment has been started and a snapshot has been
 /// written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the journal cannot be written, and writes are refused: {reason}; the shard retries automatically, and accepts \
-     writes again when it has written a snapshot"
+    "cannot write the journal: {reason}; writes are refused until the shard has written a snapshot, which it \
+     attempts automatically"
 )]
 pub struct JournalFailed {
     reason: Arc<str>,
@@ -164,7 +164,7 @@ impl Journal {
 
     /// Clears a failure. Must be called only after the completion of a snapshot that was started after
     /// `recoverable_failures` was obtained, because only such a snapshot is certain to contain the changes whose
-    /// records the journal lost. Returns whether the journal works.
+    /// records the journal lost. Returns whether the journal is working.
     pub(crate) fn recover(&self, recoverable_failures: RecoverableFailures) -> bool {
         let recover = |progress: &mut Progress| {
             let is_repaired = progress.failure.is_some() && progress.failures == recoverable_failures.0;

@@ -1,11 +1,12 @@
 //! Persistent state of a shard: a segmented journal of every change, and snapshots that replace it.
 //!
-//! Only one process at a time can use a directory, because it locks the file `lock`. Segment files `journal-N` and
-//! snapshots `snapshot-N` have the same format: a header followed by records, each with a length and CRC-32C checksums.
-//! `snapshot-N` replaces everything before `journal-N`. Because the tables change while a snapshot is written, it
-//! contains each item in its state at some time after the start of `journal-N`. Therefore, records contain absolute
-//! values, such as a count or a priority, and not increments. Applying the records of `journal-N` and later segments to
-//! the snapshot restores the final state of the tables.
+//! A process locks the file `lock` in its directory, so only one process at a time can use the directory. Segment
+//! files `journal-N` and snapshots `snapshot-N` have the same format: a header followed by records, each with a length
+//! and CRC-32C checksums. `snapshot-N` replaces everything before `journal-N`. Because the tables change while a
+//! snapshot is being written, the snapshot contains each item in a state that the item had at some time after the
+//! start of `journal-N`. Therefore, records contain absolute values, such as a count or a priority, and not
+//! increments. Applying the records of `journal-N` and later segments to the snapshot restores the final state of the
+//! tables.
 //!
 //! Restoring the tables does not change any file. A file that was found to be damaged is never removed. When a snapshot
 //! supersedes such a file, the file is renamed to `NAME.damaged`.
@@ -38,8 +39,8 @@ use strum::{EnumString, IntoStaticStr};
 use self::disk::{Disk, RealDisk};
 use crate::lock;
 
-/// Support for the fuzz target in `fuzz/`. Decodes the body of a record and encodes the result, and then decodes and
-/// encodes that encoding. Returns both encodings, or `None` if the body is not a valid record.
+/// Support for the fuzz target in `fuzz/`. Decodes the body of a record, encodes the result, and repeats both steps on
+/// that encoding. Returns both encodings, or `None` if the body is not a valid record.
 #[doc(hidden)]
 pub fn rewritten_record(body: &[u8]) -> Option<[Vec<u8>; 2]> {
     let rewritten = |body: &[u8]| {
@@ -63,7 +64,7 @@ pub enum Durability {
     /// No durability: only snapshots are written.
     #[default]
     None,
-    /// Inserts survive the exit of the process, because the record has been passed to the kernel.
+    /// Inserts survive the process exiting, because the record has been passed to the kernel.
     Write,
     /// Inserts survive a crash of the machine, because `fdatasync` has returned.
     Sync,
@@ -159,8 +160,8 @@ impl Directory {
         Ok(numbers)
     }
 
-    /// Returns a number that is greater than those of all files, including kept damaged files, so that no name is
-    /// reused.
+    /// Returns a number that is greater than the numbers of all files, including kept damaged files, so that no name
+    /// is reused.
     fn next_number(&self) -> Result<u64, StoreError> {
         let number = |name: &String| -> Option<u64> {
             let number = name.strip_prefix("journal-").or_else(|| name.strip_prefix("snapshot-"))?;

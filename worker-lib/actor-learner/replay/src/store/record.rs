@@ -19,7 +19,7 @@ const COPY_BYTES: usize = 4096;
 
 const _: () = assert!(NAME_BYTES_MAX <= u8::MAX as usize);
 
-/// Payload and its checksum, which is computed before any lock is taken.
+/// A payload and its checksum. The checksum is computed before any lock is taken.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Payload {
     pub(crate) bytes: Bytes,

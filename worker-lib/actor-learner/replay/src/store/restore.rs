@@ -88,7 +88,7 @@ pub(crate) fn restore(
         let removed = table.restore(saved.items.into_values(), saved.counts);
         if removed > 0 {
             tracing::warn!(
-                "table {:?} has no room for {removed} of the saved items, which are dropped",
+                "table {:?} has no room for {removed} of the saved items, which were dropped",
                 table.config().name
             );
         }
@@ -143,10 +143,11 @@ impl Restored {
         }
         self.damaged_files += 1;
         directory.keep(name);
-        let end = if is_complete { "" } else { " and its end is missing" };
+        let end = if is_complete { "" } else { ", and the end of the file is missing" };
         tracing::error!(
-            "{}: {damaged_bytes} of {len} bytes are damaged{end}; their items are lost, and {records} intact records \
-             are restored. Check the disk. The file is kept: the next snapshot renames it to {name}.damaged",
+            "{}: {damaged_bytes} of {len} bytes are damaged{end}; the items that they held are lost, and {records} \
+             intact records were restored. Check the disk. The file is kept: the next snapshot renames it to \
+             {name}.damaged",
             path.display()
         );
     }

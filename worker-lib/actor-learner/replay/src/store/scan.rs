@@ -9,8 +9,8 @@ use super::format::{FORMAT, FORMAT_OLDEST, HEADER_BYTES, HEADER_COPY_BYTES, Head
 use super::record::{Parsed1, Record, TableName};
 use crate::limits::{ITEM_BYTES_MAX, REQUEST_SLACK_BYTES};
 
-/// Maximum length of a record body, in bytes: the longest payload with the data before it, or the keys of the largest
-/// batch.
+/// Maximum length of a record body, in bytes: the longest payload with the data that precedes it, or the keys of the
+/// largest batch.
 const BODY_BYTES_MAX: u64 = ITEM_BYTES_MAX + REQUEST_SLACK_BYTES;
 const READ_BYTES: usize = 1 << 20;
 
@@ -144,8 +144,9 @@ pub(super) fn scan(
     while window.left() > 0 {
         let found = match next(&mut window, header, &mut names)? {
             found @ (Found::Record(..) | Found::TornBody) => found,
-            // Read the data again, because the damage may have occurred in the transfer rather than in the file. Format
-            // 1 would require too many second reads, because any four bytes of a payload may look like a frame.
+            // Read the data again, because the damage may have occurred in the transfer rather than in the file.
+            // Format 1 is excluded: it would require too many second reads, because any four bytes of a payload may
+            // look like a frame.
             found @ (Found::DamagedBody(_) | Found::NoFrame) if header.format == 1 => found,
             Found::DamagedBody(_) | Found::NoFrame => {
                 window.forget();

@@ -68,7 +68,7 @@ fn small_journal() -> (tempfile::TempDir, Arc<Directory>, Vec<u8>) {
     (folder, directory, bytes)
 }
 
-/// Returns whether a record begins close before `at`. The maximum distance is the length of a short record.
+/// Returns whether a record begins shortly before `at`: within the length of a short record.
 fn is_near_a_frame(bytes: &[u8], at: usize) -> bool {
     bytes[at.saturating_sub(130)..(at + 2).min(bytes.len())]
         .windows(4)
@@ -172,7 +172,7 @@ async fn a_snapshot_replaces_the_journal_before_it() {
     append_items(&journal, 11..=12);
     (11..=12).for_each(|key| assert!(table.lock().unwrap().insert(item(key)).is_empty()));
     let (number, _) = journal.rotate().await;
-    // These items are appended after the rotation and before the snapshot, so that both contain them.
+    // These items are appended after the rotation and before the snapshot, so both contain them.
     append_items(&journal, 13..=13);
     table.lock().unwrap().insert(item(13));
     let snapshot =
@@ -207,7 +207,7 @@ fn items_of_an_unconfigured_table_are_not_lost_silently() {
     let (_folder, directory, _) = small_journal();
     let mut other = Table::new(TableConfig::uniform("other", 10, 1 << 20), 1).unwrap();
     let error = restore(&directory, Durability::Sync, &mut [&mut other]).unwrap_err().to_string();
-    assert!(error.contains("has records of a table \"t\" that is not configured"), "{error}");
+    assert!(error.contains("contains records for table \"t\", which is not configured"), "{error}");
 }
 
 #[test]

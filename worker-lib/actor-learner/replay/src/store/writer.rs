@@ -1,4 +1,4 @@
-//! Writer of segments, which is the file side of the journal.
+//! The writer of segments, which is the file side of the journal.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) enum Part {
     },
 }
 
-/// Writer of journal segments. If it cannot write to a segment any more, it drops the remaining data of the segment.
+/// Writer of journal segments. If it can no longer write to a segment, it drops the remaining data of the segment.
 pub(super) struct Writer {
     directory: Arc<Directory>,
     durability: Durability,

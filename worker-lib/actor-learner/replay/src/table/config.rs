@@ -21,7 +21,7 @@ pub struct TableConfig {
     pub remover: Remover,
     /// Number of draws after which an item is removed; 0 if there is no limit.
     pub max_times_sampled: u32,
-    /// Rate limiter, which limits the difference between the progress of inserts and that of samples.
+    /// The rate limiter, which limits how far inserts and samples can run ahead of each other.
     pub limiter: RateLimiter,
     /// Behaviour of an insert into a full table.
     pub when_full: WhenFull,

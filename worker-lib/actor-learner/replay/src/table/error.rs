@@ -36,7 +36,7 @@ pub enum Refusal {
 pub enum Held {
     /// The rate limiter holds back the insert until more items are sampled.
     #[error(
-        "the rate limiter waits for samples: an insert would raise inserts x samples_per_insert - samples to {}, \
+        "the rate limiter is waiting for samples: an insert would raise inserts x samples_per_insert - samples to {}, \
          expected at most {} (inserts {}, samples {}, items {})",
         .limiter.difference(.counts) + .limiter.samples_per_insert, .limiter.max_diff, .counts.inserts, .counts.samples,
         .counts.size()
@@ -49,7 +49,7 @@ pub enum Held {
     },
     /// The rate limiter holds back the sample until more items are inserted.
     #[error(
-        "the rate limiter waits for inserts: the table has {} items, expected at least {}; a sample would lower \
+        "the rate limiter is waiting for inserts: the table has {} items, expected at least {}; a sample would lower \
          inserts x samples_per_insert - samples to {}, expected at least {} (inserts {}, samples {})",
         .counts.size(), .limiter.min_size_to_sample, .limiter.difference(.counts) - 1.0, .limiter.min_diff,
         .counts.inserts, .counts.samples

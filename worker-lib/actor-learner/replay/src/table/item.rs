@@ -9,11 +9,11 @@ pub struct NewItem {
     pub priority: f64,
     /// Version of the policy that produced the item.
     pub version: u64,
-    /// Payload, which the table does not interpret.
+    /// The payload, which the table does not interpret.
     pub payload: Bytes,
 }
 
-/// Origin of an item, which consists of its actor and its position in the sequence of the actor's items.
+/// The origin of an item: its actor, and its position in the sequence of the actor's items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Number that identifies the actor.

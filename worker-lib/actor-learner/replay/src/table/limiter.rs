@@ -1,6 +1,5 @@
-//! Rate limiter, which limits the difference between the progress of inserts and that of samples. Its rules and their
-//! names are those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021, and its
-//! `rate_limiter.cc`).
+//! The rate limiter, which limits how far inserts and samples can run ahead of each other. Its rules and their names
+//! are those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021, and its `rate_limiter.cc`).
 
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +75,7 @@ impl RateLimiter {
         if min_diff > offset {
             let value = format!("{min_diff} to {max_diff}");
             let expected =
-                format!("a lower end of at most samples_per_insert x min_size_to_sample ({offset})");
+                format!("a lower bound of at most samples_per_insert x min_size_to_sample ({offset})");
             return Err(LimiterError { field: "error_buffer", value, expected });
         }
         Self { samples_per_insert, min_size_to_sample, min_diff, max_diff }.checked()

@@ -93,8 +93,8 @@ impl Table {
         self.counts
     }
 
-    /// Returns the sum of the weights by which the sampler draws. If the sampler has an exponent, the weight of an item
-    /// is its priority to the power of the exponent; otherwise, it is 1.
+    /// Returns the sum of the weights that the sampler uses. If the sampler has an exponent, the weight of an item is
+    /// its priority to the power of the exponent; otherwise, it is 1.
     pub fn mass(&self) -> f64 {
         self.sampler.mass(self.len())
     }
@@ -190,7 +190,7 @@ impl Table {
     /// Checks whether an item can be drawn now.
     ///
     /// # Errors
-    /// Returns the condition that the rate limiter waits for.
+    /// Returns the condition that the rate limiter is waiting for.
     pub fn can_sample(&self) -> Result<(), Held> {
         if self.config.limiter.can_sample(&self.counts) && !self.is_empty() {
             return Ok(());
@@ -201,7 +201,7 @@ impl Table {
     /// Draws an item.
     ///
     /// # Errors
-    /// Returns the condition that the rate limiter waits for.
+    /// Returns the condition that the rate limiter is waiting for.
     pub fn sample(&mut self) -> Result<Sampled, Held> {
         self.can_sample()?;
         let held = Held::Samples { counts: self.counts, limiter: self.config.limiter };

@@ -140,7 +140,7 @@ fn a_queue_yields_each_item_once_in_order_and_holds_back_inserts() {
     let held = table.can_insert(8).unwrap_err().to_string();
     assert_eq!(
         held,
-        "the rate limiter waits for samples: an insert would raise inserts x samples_per_insert - samples to 4, \
+        "the rate limiter is waiting for samples: an insert would raise inserts x samples_per_insert - samples to 4, \
          expected at most 3 (inserts 3, samples 0, items 3)"
     );
     assert_eq!(table.sample().unwrap().item.key, 1);

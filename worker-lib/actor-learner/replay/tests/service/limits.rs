@@ -121,7 +121,7 @@ async fn a_failed_journal_recovers_without_a_restart() {
     let (socket, data) = (folder.path().join("socket"), folder.path().join("data"));
     let arguments = ["--table", ONCE, "--data-dir", data.to_str().unwrap(), "--durability", "sync"];
     // No file can grow beyond 16 KiB: a write beyond that limit fails as on a full disk. The log goes through a pipe,
-    // because standard error may be a longer file.
+    // because standard error may be redirected to a file that is already longer.
     let setup = "exec 2> >(exec cat >&2); trap '' XFSZ; ulimit -f 16";
     let shard = Process::start_after(setup, &socket, &arguments);
     let mut stub = stub(address(&socket));
@@ -134,7 +134,7 @@ async fn a_failed_journal_recovers_without_a_restart() {
     };
     assert!(seq > 5, "{seq} inserts");
     assert_eq!(refused.code(), Code::Unavailable);
-    assert!(refused.message().starts_with("the journal cannot be written"), "{refused:?}");
+    assert!(refused.message().starts_with("cannot write the journal: "), "{refused:?}");
     // Draws still succeed, and leave a table that fits into a file.
     let request = SampleRequest { table: "t".to_owned(), count: seq as u32, wait_ms: 1000 };
     let mut drawn = stub.sample(request).await.unwrap().into_inner();

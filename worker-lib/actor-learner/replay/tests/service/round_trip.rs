@@ -40,7 +40,7 @@ fn new(priority: f64, text: &'static str) -> NewItem {
 fn refusal<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (Code, String) {
     match result {
         Err(ClientError::Refused { code, text, .. }) => (code, text),
-        other => panic!("{other:?} is no refusal"),
+        other => panic!("{other:?} is not a refusal"),
     }
 }
 
@@ -122,7 +122,7 @@ async fn refusals_have_specific_error_codes() {
     let (code, text) = refusal(client.sample("q", 1).await);
     assert_eq!(code, Code::DeadlineExceeded);
     assert!(
-        text.contains("the rate limiter waits for inserts: the table has 0 items, expected at least 1"),
+        text.contains("the rate limiter is waiting for inserts: the table has 0 items, expected at least 1"),
         "{text}"
     );
 

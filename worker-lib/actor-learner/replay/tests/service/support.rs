@@ -11,7 +11,7 @@ use iswitch_replay::proto::replay_client::ReplayClient as Stub;
 use iswitch_replay::table::NewItem;
 use tonic::transport::{Channel, Endpoint};
 
-/// Process of `replayd`, which is killed when it is dropped.
+/// A process of `replayd`. The process is killed when this value is dropped.
 pub(crate) struct Process {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -94,7 +94,7 @@ pub(crate) fn address(socket: &Path) -> String {
     format!("unix:{}", socket.display())
 }
 
-/// Returns a client that waits only briefly for rate limiters, but long enough for processes that start on a busy
+/// Returns a client that waits only briefly for rate limiters, but long enough for a process to start on a busy
 /// machine.
 pub(crate) fn client(sockets: &[PathBuf]) -> ReplayClient {
     ReplayClient::new(config(sockets)).unwrap()

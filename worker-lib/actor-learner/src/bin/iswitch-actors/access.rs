@@ -17,7 +17,7 @@ use iswitch_replay::server::Token;
 pub(super) struct ReplayAccess {
     /// File with the bearer token of the replay shards
     ///
-    /// The file contains one line: the token in the --token-file of the shards.
+    /// The file contains one line: the token from the shards' --token-file.
     #[arg(long, value_name = "FILE")]
     replay_token_file: Option<PathBuf>,
     /// PEM file with the CA certificates of https:// shards
@@ -39,7 +39,8 @@ pub(super) struct ReplayAccess {
 pub(super) struct ModelAccess {
     /// File with the bearer token of the learner and cells in --models
     ///
-    /// The file contains one line: the token in the learner's --model-read-token-file and the cells' --read-token-file.
+    /// The file contains one line: the token from the learner's --model-read-token-file and the cells'
+    /// --read-token-file.
     #[arg(long, value_name = "FILE")]
     model_token_file: Option<PathBuf>,
     /// PEM file with the CA certificates of https:// addresses in --models
@@ -174,7 +175,7 @@ fn check_tls<A: std::fmt::Display>(
 ) -> anyhow::Result<()> {
     match (has_authority, tls, plain) {
         (false, Some(address), _) => {
-            bail!("{address} requires TLS, expected the certificates of its CA: pass them with {option} FILE")
+            bail!("{address} requires TLS: pass its CA certificates with {option} FILE")
         }
         (true, _, Some(address)) => bail!(
             "{address} is not encrypted, expected an https:// address because {option} is given; only unix: and \
@@ -223,7 +224,9 @@ mod tests {
         assert!(error(&access, "http://10.0.0.1:1").starts_with("http://10.0.0.1:1 is not encrypted"));
         assert!(error(&access, "https://10.0.0.1:1").contains("missing.pem"));
         let none = ReplayAccess::default();
-        assert!(error(&none, "https://10.0.0.1:1").contains("pass them with --replay-ca FILE"));
+        assert!(
+            error(&none, "https://10.0.0.1:1").contains("pass its CA certificates with --replay-ca FILE")
+        );
         assert!(none.config(&["http://10.0.0.1:1".to_owned()]).is_ok());
         let models = ["10.0.0.1:1".parse().unwrap()];
         let access = ModelAccess { model_ca: Some(folder.path().join("missing.pem")), ..Default::default() };

@@ -66,7 +66,7 @@ pub(crate) struct ServiceArgs {
     publish: Vec<Listen>,
     /// Minimum interval between published policies, in milliseconds
     ///
-    /// The default is 100 for off-policy algorithms. For ppo and a2c, it is 0, so that each update publishes a policy.
+    /// The default is 100 for off-policy algorithms. For ppo and a2c, it is 0, so every update publishes a policy.
     #[arg(long, value_name = "MS")]
     publish_every_ms: Option<u64>,
     /// Time for which the first learner serves policies after the run, in seconds
@@ -142,8 +142,8 @@ fn spec<A: Algorithm>(job: &Job<A>) -> anyhow::Result<EnvSpec> {
     Ok(env::make(&job.env)?.spec().clone())
 }
 
-/// Returns the lengths of the vectors that the learners sum. They are the same as in asynchronous training, because a
-/// learner, like an asynchronous worker, computes a gradient without having all environments at once.
+/// Returns the lengths of the vectors that the learners sum. They are the same as in asynchronous training: like an
+/// asynchronous worker, a learner never has the data of all environments when it computes a gradient.
 fn vector_shape<A: Algorithm>(config: &A, spec: &EnvSpec) -> anyhow::Result<VectorShape> {
     Ok(config.vector_shape(spec, Mode::Asynchronous)?)
 }

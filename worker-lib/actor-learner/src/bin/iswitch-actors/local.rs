@@ -61,8 +61,8 @@ struct SiteArgs {
     shards: u32,
     /// Durability of acknowledged items: none, write or sync
     ///
-    /// With none, all items are lost when a shard exits. With write, they survive the exit of a shard. With sync, they
-    /// also survive a crash of the machine. With write and sync, the shards store their items in the run directory.
+    /// With none, all items are lost when a shard exits. With write, they survive a shard exiting. With sync, they also
+    /// survive a crash of the machine. With write and sync, the shards store their items in the run directory.
     #[arg(long, value_name = "WHAT", default_value = "none", value_parser = ["none", "write", "sync"])]
     replay_durability: String,
     /// Maximum memory of each shard, such as 4GiB
@@ -129,7 +129,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LocalArgs<H>) -> an
     let ended = look_after(&mut learner, &mut others, &stop);
     learner.ask_to_end();
     if !learner.wait(LEARNER_GRACE) {
-        eprintln!("iswitch: the learner did not end within {LEARNER_GRACE:?} and was killed");
+        eprintln!("iswitch: the learner did not exit within {LEARNER_GRACE:?} and was killed");
     }
     end_all(&mut others);
     ended.map(|()| ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! The processes of a distributed run are started by `iswitch learner`, `actors`, `replay` and `cell`, one command for
+//! Commands that start the processes of a distributed run: `iswitch learner`, `actors`, `replay` and `cell`, one for
 //! each kind of process. `iswitch actor-learner` starts all of them.
 
 mod access;

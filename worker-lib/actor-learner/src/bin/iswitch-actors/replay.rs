@@ -45,8 +45,8 @@ impl ReplayArgs {
         let listen = addresses(&options.listen)?;
         let tables = tables(&job.demand, job.shards.len())?;
         let config = ShardConfig { tables, ..options.config()? };
-        // Without a sandbox: it requires a single-threaded process, but this process starts several threads before it
-        // listens.
+        // No sandbox is used, because it requires a single-threaded process, but this process starts several threads
+        // before it listens.
         run(config.resolve()?, &listen, json, false)
     }
 }

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Minimum lifetime of a process that counts as started. If the process fails after this time, the failure is not a
-/// startup failure.
+/// Time after which a process counts as started. Only a failure before this time is a startup failure.
 const LONG: Duration = Duration::from_secs(5);
 /// Maximum number of consecutive startup failures of a process before the run is aborted.
 const SHORT_LIVES_MAX: u32 = 5;
@@ -105,7 +104,7 @@ impl Supervised {
         if self.short_lives > SHORT_LIVES_MAX {
             bail!("{} has failed {} times in a row: {status}", self.name, self.short_lives);
         }
-        eprintln!("iswitch: {} has ended ({status}); restarting it", self.name);
+        eprintln!("iswitch: {} has exited ({status}); restarting it", self.name);
         if self.short_lives == 1 {
             self.spawn()?;
         }

@@ -46,7 +46,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// Emulated network and the processes in it.
+/// An emulated network and the processes in it.
 struct Lab<'a> {
     cli: &'a Cli,
     network: Network,

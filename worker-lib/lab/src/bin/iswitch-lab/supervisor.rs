@@ -81,7 +81,7 @@ impl Group {
         self.members.push(Member { name: name.to_owned(), id, is_worker });
     }
 
-    /// Collects the processes that have exited. Returns true if no process had exited.
+    /// Reaps the processes that have exited. Returns true if no process had exited.
     pub(crate) fn is_whole(&mut self) -> bool {
         let before = self.members.len();
         self.reap(false);

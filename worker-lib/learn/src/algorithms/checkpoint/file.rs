@@ -17,7 +17,7 @@ const FORMAT: &str = "iswitch-3";
 const CHECKSUM: &str = "crc32c";
 /// Metadata key of the mean return.
 const MEAN_RETURN: &str = "mean_return";
-/// Placeholder of eight digits for the value of [`CHECKSUM`] while the checksum is computed.
+/// Eight-digit placeholder for the value of [`CHECKSUM`] while the checksum is computed.
 const NO_CHECKSUM: &str = "00000000";
 
 /// Replaces a file atomically; see [`iswitch_storage::replace`].
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
                 Ok(Self { path, tensors, metadata, len_bytes: bytes.len() })
             }
             Some(other) => Err(refuse(format!("its format is {other}, expected {FORMAT}"))),
-            None => Err(refuse("it is not a checkpoint of iSwitch".to_owned())),
+            None => Err(refuse("it is not an iSwitch checkpoint".to_owned())),
         }
     }
 
@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
         Err(self.refuse(format!("it is too small to hold {count} parameters")))
     }
 
-    /// Restores an Adam optimiser of `parameters` floats to the state that [`Writer::adam`] has written.
+    /// Restores an Adam optimiser of `parameters` floats to the state that [`Writer::adam`] wrote.
     ///
     /// # Errors
     /// Fails if an entry is missing, or if the moments do not have the type f32 or do not have `parameters` values.

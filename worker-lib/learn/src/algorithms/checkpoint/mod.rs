@@ -2,16 +2,16 @@
 //!
 //! A run directory contains `model.safetensors`, the state that is replicated on all workers: weights with PyTorch's
 //! names and shapes (`actor.0.weight` is `[outputs, inputs]`), the optimiser's moments, statistics, and the returns of
-//! the last 100 episodes. The metadata of this file consists of the algorithm, the environment, the hyper-parameters
-//! and counters. In addition, each worker has one file, `worker-RANK.ADVANCES.safetensors`, with the states of its
+//! the last 100 episodes. The metadata of this file contains the algorithm, the environment, the hyper-parameters and
+//! counters. In addition, each worker has one file, `worker-RANK.ADVANCES.safetensors`, with the states of its
 //! environments, the positions of their random streams and the contents of their replay buffers. The entries of this
 //! file are keyed by environment number, so that a run can resume with a different world size.
 //!
-//! Every file appears under its name either completely or not at all, and the file and its name are flushed to disk
-//! before the next file is written. The model file is written last, and names the advance whose worker files belong to
-//! it. Each worker keeps its files of that advance until the next model file has been written. Therefore, a crash or
-//! disk failure at any time leaves a consistent checkpoint. Every file has a checksum of all of its bytes; a torn or
-//! damaged file is rejected.
+//! Every file appears under its final name either completely or not at all, and the file and its name are flushed to
+//! disk before the next file is written. The model file is written last. It contains the number of advances (calls of
+//! [`Trainer::advance`]) so far, which identifies the worker files that belong to it. Each worker keeps its file with
+//! that number until the next model file has been written. Therefore, a crash or disk failure at any time leaves a
+//! consistent checkpoint. Every file has a checksum of all of its bytes; a torn or damaged file is rejected.
 
 mod file;
 mod slots;
@@ -29,13 +29,14 @@ pub use slots::{read_slots, write_slots};
 
 use file::{read_file, write_file};
 
-/// Name of the model file, which is shared by all workers.
+/// The name of the model file, which is shared by all workers.
 pub const MODEL_FILE: &str = "model.safetensors";
 /// Minimum number of files that each worker keeps. A worker keeps more than one file, because on a network file system
 /// it may still see an older model file.
 const KEPT: usize = 2;
-/// Saves a checkpoint to `directory`. All workers must call this function after the same advance. The workers aggregate
-/// once before the model file is written, which ensures that all worker files have been written by then.
+/// Saves a checkpoint to `directory`. All workers must call this function after the same number of advances. The
+/// workers aggregate once before the model file is written, which ensures that all worker files have been written by
+/// then.
 ///
 /// # Errors
 /// Fails if this worker or another worker cannot write a file, or if the aggregation fails.
@@ -52,7 +53,7 @@ pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> 
     const FAILED: u64 = 2;
     let rank = trainer.world().rank;
     let advances = trainer.progress().advances;
-    // This must be read before the aggregation, because the first worker replaces the model file after it.
+    // This must be read before the aggregation, because the first worker replaces the model file afterwards.
     let resumable = saved_advances(disk, directory);
     let mut own = Writer::default();
     trainer.write_worker(&mut own);
@@ -75,7 +76,7 @@ pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> 
     Ok(())
 }
 
-/// Identification of the run to which a model file belongs.
+/// Identity of the run to which a model file belongs.
 #[derive(Clone, Copy, Debug)]
 pub struct RunKind<'a> {
     /// Name of the algorithm, such as `ppo`.
@@ -184,7 +185,8 @@ impl ModelFile {
 /// Fails if the file belongs to a different algorithm, or if its environment or hyper-parameters cannot be read.
 pub fn job<A: Algorithm>(reader: &Reader<'_>) -> Result<(String, A), TrainError> {
     check_algorithm(reader, A::NAME)?;
-    let refuse = |error: &dyn std::fmt::Display| reader.refuse(format!("its hyper-parameters: {error}"));
+    let refuse =
+        |error: &dyn std::fmt::Display| reader.refuse(format!("its hyper-parameters are invalid: {error}"));
     let config: A = serde_json::from_str(reader.text("config")?).map_err(|error| refuse(&error))?;
     config.check().map_err(|error| refuse(&error))?;
     reader.check_widths(config.hidden(), config.memory())?;
@@ -229,15 +231,15 @@ fn worker_files(disk: &dyn Disk, directory: &Path) -> Vec<(usize, u64, PathBuf)>
     disk.list(directory).unwrap_or_default().into_iter().filter_map(parse).collect()
 }
 
-/// Returns the advance to which the model file belongs, or `None` if there is no readable model file.
+/// Returns the number of advances in the model file, or `None` if there is no readable model file.
 fn saved_advances(disk: &dyn Disk, directory: &Path) -> Option<u64> {
     let path = directory.join(MODEL_FILE);
     let bytes = disk.read(&path).ok()?;
     Reader::new(&path, &bytes).ok()?.number("advances").ok()
 }
 
-/// Removes the files of a worker, except those of the advances in `kept` and the two newest ones. Also removes the
-/// remains of failed writes.
+/// Removes the files of a worker, except the two newest ones and those whose number of advances is in `kept`. Also
+/// removes the leftovers of failed writes.
 fn remove_others(disk: &dyn Disk, directory: &Path, rank: usize, kept: &[Option<u64>]) {
     let mut own: Vec<_> =
         worker_files(disk, directory).into_iter().filter(|(of, _, _)| *of == rank).collect();

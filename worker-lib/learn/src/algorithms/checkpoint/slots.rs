@@ -25,7 +25,7 @@ pub fn write_slots(writer: &mut Writer, slots: &[EnvironmentSlot]) {
 }
 
 /// Restores the state of each environment slot from the file in `files` that contains it. Returns the numbers of the
-/// environments that no file contains.
+/// environments that are in none of the files.
 ///
 /// # Errors
 /// Fails if a saved state does not match the slot.

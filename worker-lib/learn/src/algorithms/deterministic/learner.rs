@@ -40,7 +40,7 @@ pub(crate) struct Settings {
     pub(crate) exploration_noise: f32,
     /// Number of critic updates per update of the policy and the target networks.
     pub(crate) policy_delay: u64,
-    /// Standard deviation of the noise that is added to the target policy's actions, and the bound on this noise.
+    /// The standard deviation of the noise that is added to the target policy's actions, and the bound on this noise.
     pub(crate) target_noise: f32,
     pub(crate) target_noise_clip: f32,
 }

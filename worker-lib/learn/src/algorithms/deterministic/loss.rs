@@ -11,7 +11,7 @@ use crate::nn::Workspace;
 pub struct Losses {
     /// Negated mean value of the policy's actions. It is 0 in an update that does not change the policy.
     pub policy: f64,
-    /// Squared error of the first critic's values, weighted by the weights of the samples.
+    /// Squared error of the first critic's values, weighted by the sample weights.
     pub value: f64,
     /// Mean of the values that the first critic assigns to the chosen actions.
     pub mean_value: f64,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use iswitch_storage::RealDisk;
 
-/// A CSV file with the column `step` and one column for each tag. When `write` returns, the row has been passed to
+/// A CSV file with the `step` column and one column for each tag. When `write` returns, the row has been passed to
 /// the operating system.
 #[derive(Debug)]
 pub struct CsvWriter {

@@ -128,7 +128,7 @@ fn text_event(wall_time: f64, tag: &str, text: &str) -> Vec<u8> {
 fn summary_event(wall_time: f64, step: u64, summary: &[u8]) -> Vec<u8> {
     let mut event = Vec::new();
     put_f64(&mut event, EVENT_WALL_TIME, wall_time);
-    // An absent step is 0.
+    // A missing step means step 0.
     if step > 0 {
         put_number(&mut event, EVENT_STEP, step);
     }

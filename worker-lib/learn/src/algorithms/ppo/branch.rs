@@ -28,7 +28,7 @@ pub(super) struct Branch {
 struct Memory {
     layer: Recurrent,
     range: Range<usize>,
-    /// Range of this branch in the policy state, which holds the states of all branches.
+    /// The range of this branch in the policy state, which holds the states of all branches.
     part: Range<usize>,
     /// States of this branch before each sequence, `[sequences, layer.state_len]`.
     states: Vec<f32>,

@@ -27,10 +27,10 @@ pub struct PpoConfig {
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Number of environments of the job; by default, the smallest multiple of the world size that is at least
+    /// Number of environments in the job; by default, the smallest multiple of the world size that is at least
     /// `environments_min`.
     pub environments: Option<usize>,
-    /// Minimum of the default number of environments; 4 if absent.
+    /// Lower limit on the default number of environments; 4 if absent.
     pub environments_min: Option<usize>,
     /// Number of steps in one rollout, in total across all environments (`n_steps * n_envs`).
     pub rollout_steps: usize,
@@ -65,9 +65,9 @@ pub struct PpoConfig {
     pub log_std_init: f32,
     /// Widths of the hidden layers of each network.
     pub hidden: Vec<usize>,
-    /// Width of the LSTM layer that precedes each network; the networks have no LSTM layer if absent.
+    /// Width of the LSTM layer that precedes each network; if absent, the networks have no LSTM layer.
     pub lstm: Option<usize>,
-    /// Width of the GRU layer that precedes each network; the networks have no GRU layer if absent. A policy has
+    /// Width of the GRU layer that precedes each network; if absent, the networks have no GRU layer. A policy has
     /// either an LSTM or a GRU.
     pub gru: Option<usize>,
     /// Whether observations are normalised by their running mean and variance.
@@ -114,12 +114,12 @@ impl PpoConfig {
         ActorCritic::with_memory(env, &self.hidden, self.memory())
     }
 
-    /// Returns the learning rate after the fraction `part` (0 to 1) of the run.
+    /// Returns the learning rate after a fraction `part` (0 to 1) of the run has elapsed.
     pub(super) fn learning_rate_after(&self, part: f64) -> f32 {
         annealed(self.learning_rate, self.anneal_learning_rate, part)
     }
 
-    /// Returns the discount factor after the fraction `part` (0 to 1) of the run.
+    /// Returns the discount factor after a fraction `part` (0 to 1) of the run has elapsed.
     pub(super) fn gamma_after(&self, part: f64) -> f32 {
         let Some(end) = self.gamma_final else { return self.gamma };
         let horizon = |gamma: f32| 1.0 / (1.0 - f64::from(gamma));
@@ -139,8 +139,8 @@ impl PpoConfig {
             && share.minibatch_per_env < SEQUENCE_MIN
         {
             return Err(TrainError::Config(format!(
-                "minibatch_size is {}, expected at least {} with {}: a sequence of {SEQUENCE_MIN} or more steps of \
-                 each of {environments} environments",
+                "minibatch_size is {}, expected at least {} with {}: a minibatch must hold a sequence of at least \
+                 {SEQUENCE_MIN} steps from each of {environments} environments",
                 self.minibatch_size,
                 SEQUENCE_MIN * environments,
                 cell.name(),
@@ -172,8 +172,8 @@ mod tests {
         };
         assert_eq!(share(&recurrent, 8).unwrap().minibatch_per_env, 2);
         let error = share(&recurrent, 16).unwrap_err().to_string();
-        let expected = "minibatch_size is 16, expected at least 32 with lstm: a sequence of 2 or more steps of each \
-                        of 16 environments";
+        let expected = "minibatch_size is 16, expected at least 32 with lstm: a minibatch must hold a sequence of \
+                        at least 2 steps from each of 16 environments";
         assert_eq!(error, expected);
         assert!(share(&sizes, 16).is_ok());
     }

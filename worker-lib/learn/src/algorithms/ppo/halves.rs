@@ -1,10 +1,10 @@
 //! Local and shared halves of a PPO learner for asynchronous jobs.
 //!
-//! This variant equals [`ppo`](super) except for the parts that require all workers at the same time: each worker
-//! collects rollouts from its own environments and normalises advantages over its own rollout. The probability ratio
-//! and its clipping account for changes of the model since the rollout. The model includes the statistics of
-//! observations and returns, and the discount factor. The statistics of a rollout are sent with the gradient of its
-//! first minibatch, as a count, sums and sums of squares.
+//! This variant is the same as [`ppo`](super), except for the steps in which all workers must take part at the same
+//! time. Here, each worker collects its rollouts independently and normalises advantages over its own rollout only. The
+//! probability ratio and its clipping account for changes of the model since the rollout. The model includes the
+//! statistics of observations and returns, and the discount factor. The statistics of a rollout are sent with the
+//! gradient of its first minibatch, as a count, sums and sums of squares.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -184,7 +184,7 @@ impl Tally for SumsOfRollout {
     }
 }
 
-/// Actor of PPO, which fills one rollout at a time.
+/// The actor of PPO, which fills one rollout at a time.
 pub(in crate::algorithms) struct PpoActor {
     config: PpoConfig,
     collector: Collector,
@@ -254,7 +254,7 @@ impl HasSlots for PpoActor {
     }
 }
 
-/// Learner of PPO, which computes several gradients from each rollout.
+/// The learner of PPO, which computes several gradients from each rollout.
 pub(in crate::algorithms) struct PpoLearner {
     config: PpoConfig,
     share: Share,

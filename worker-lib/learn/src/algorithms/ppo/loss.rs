@@ -73,7 +73,7 @@ pub struct Losses {
     /// Entropy of the policy, in nats, averaged over observations.
     pub entropy: f64,
     /// Estimate of the KL divergence between the policy that acted and the current policy: the mean of Schulman's `(r -
-    /// 1) - ln r`.
+    /// 1) - ln r`, where `r` is the probability ratio.
     pub approx_kl: f64,
     /// Fraction of samples whose ratio was clipped.
     pub clip_fraction: f64,

@@ -469,7 +469,7 @@ impl PpoTrainer {
         &self.rollouts.share
     }
 
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     pub fn spec(&self) -> &EnvSpec {
         &self.rollouts.collector.spec
     }
@@ -581,7 +581,7 @@ impl PpoTrainer {
     }
 
     /// Exchanges the rollout's statistics with the other workers, then updates the moments and the recent episodes and
-    /// determines the mean and variance by which advantages are normalised.
+    /// determines the mean and variance used to normalise advantages.
     fn exchange_statistics(&mut self) -> Result<(), TrainError> {
         let (steps, dim) = (self.rollouts.share.steps_per_env, self.rollouts.collector.spec.observation_dim);
         let advantages = self.rollouts.buffer.advantages.chunks_exact(steps);
@@ -656,7 +656,7 @@ impl PpoTrainer {
     }
 }
 
-/// Tally of a rollout that records the deviations from the means before the rollout, and the episodes that ended.
+/// A tally that records the deviations of a rollout from the means before the rollout, and the episodes that ended.
 struct DeviationsFromMeans<'a> {
     observation: &'a [f64],
     discounted_return: f64,

@@ -112,8 +112,8 @@ pub(super) struct Collector {
     normalised: Vec<f32>,
     /// States of a recurrent policy, `[environments, state_len]`.
     states: Vec<f32>,
-    /// Episode starts for the networks; always false, because acting proceeds step by step and the state of an
-    /// environment that starts an episode has already been set to zero.
+    /// Episode-start flags passed to the networks. Always false: acting runs one step at a time, and the state of an
+    /// environment that begins an episode has already been zeroed.
     starts: Vec<bool>,
 }
 
@@ -263,7 +263,7 @@ pub(super) struct Minibatches {
     minibatch: Minibatch,
     /// Order in which the samples, or the sequences, of each environment enter minibatches.
     permutations: Vec<Vec<u32>>,
-    /// Number of samples for each entry of `permutations`: 1, or the length of a sequence.
+    /// Number of samples per entry of `permutations`: 1, or the length of a sequence.
     unit: usize,
     per_env: usize,
     /// Policy states before each sequence, `[sequences per environment, environments, state_len]`.

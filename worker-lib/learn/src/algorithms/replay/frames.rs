@@ -73,7 +73,7 @@ impl Frames {
         at
     }
 
-    /// Returns the position in the buffer of the entry that was added as number `number`, counted from 0.
+    /// Returns the buffer index of entry `number`; entries are numbered from 0 in the order in which they are added.
     fn slot(&self, number: u64) -> usize {
         (number % self.capacity as u64) as usize
     }
@@ -153,8 +153,8 @@ impl Frames {
         if self.is_sound() { Ok(()) } else { Err(reader.refuse(format!("{name} has missing transitions"))) }
     }
 
-    /// Returns whether the buffer is empty, or contains at least one entry that can be drawn and all frames of such
-    /// entries. If no entry could be drawn, sampling would not terminate.
+    /// Returns whether the buffer is consistent: it is empty, or it contains at least one entry that can be drawn, and
+    /// all frames of such entries. If no entry could be drawn, sampling would not terminate.
     fn is_sound(&self) -> bool {
         let len = self.len();
         if len == 0 {

@@ -44,7 +44,7 @@ impl Rows {
         assert_eq!(
             (observation.len(), action.len(), next_observation.len()),
             (self.observation_dim, self.action_dim, self.observation_dim),
-            "unexpected lengths of a transition"
+            "unexpected transition lengths"
         );
         let at = (self.pushed % self.capacity as u64) as usize;
         let goes_on = if terminated { 0.0 } else { 1.0 };

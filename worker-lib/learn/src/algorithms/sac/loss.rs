@@ -71,8 +71,8 @@ impl SacLoss {
         self.critics.errors()
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`) with the gradients of the losses of the critics, of the policy, and
-    /// of the logarithm of the temperature. Each loss treats the parameters of the others as constants.
+    /// Overwrites `gradient` (`[parameter_count]`) with the gradients of three losses: those of the critics, the policy
+    /// and the logarithm of the temperature. Each loss treats the parameters of the others as constants.
     /// `target_entropy` is the policy entropy, in nats, that the temperature is adjusted to reach.
     pub fn gradient(
         &mut self,

@@ -10,9 +10,9 @@
 //!    are outputs of the same layer; the latter is clipped to [-20, 2], as in the published code.
 //! 3. The log-density of an action includes the derivative of the hyperbolic tangent, in a form that is accurate near
 //!    -1 and 1; implementations often add a constant of 1e-6 to the derivative instead.
-//! 4. The targets use one sampled action of the current policy, the smaller of the values that the two target critics
-//!    assign to it, and its entropy. The policy is trained to maximise the smaller of the two critics' values of a
-//!    sampled action, through which the gradient flows (reparameterisation).
+//! 4. For the targets, one action is sampled from the current policy; a target contains the smaller of the two target
+//!    critics' values for this action, and an entropy bonus. The policy is trained to maximise the smaller of the two
+//!    critics' values for a sampled action; the gradient flows through the action (reparameterisation).
 //! 5. The temperature follows the gradient of `log_alpha * (entropy - target_entropy)`, as in Stable-Baselines3, from
 //!    an initial value of 1. The default target is minus the number of action dimensions. `log_alpha` is part of the
 //!    parameter vector, so it is aggregated with the gradients and identical on all workers.
@@ -67,7 +67,7 @@ pub struct SacConfig {
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
+    /// Number of environments in the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
     /// Capacity of the replay buffer, in transitions (total across all environments).
     pub buffer_size: usize,
@@ -102,8 +102,8 @@ pub struct SacConfig {
 }
 
 impl SacConfig {
-    /// Returns hyper-parameters for continuous control, on which CleanRL and Haarnoja et al. agree except for the
-    /// critics' learning rate. That rate is the one that Haarnoja et al. and Stable-Baselines3 use.
+    /// Returns hyper-parameters for continuous control. CleanRL and Haarnoja et al. agree on all of them except the
+    /// critics' learning rate, for which this preset follows Haarnoja et al. and Stable-Baselines3.
     fn continuous() -> Self {
         Self {
             total_steps: 1_000_000,

@@ -29,7 +29,7 @@ FRAME_SKIP = 4
 FRAME_STACK = 4
 SCREEN_SIZE = 84
 NOOPS_MAX = 30
-# Images per second of an environment that states no number.
+# Images per second of an environment that does not specify a frame rate.
 DEFAULT_FPS = 30.0
 # Interval between the messages that report that a long request is still being processed, in seconds.
 ALIVE_INTERVAL_S = 1.0
@@ -37,7 +37,7 @@ PACKAGES = "'gymnasium[atari]' ale-py opencv-python-headless"
 
 
 class Refusal(Exception):
-    """The environments cannot be made; the text contains the reason and what to install."""
+    """The environments cannot be made; the message gives the reason and says what to install."""
 
     def __init__(self, kind, text):
         super().__init__(" ".join(str(text).split()))
@@ -123,7 +123,7 @@ def make_plain(gym, spec, kwargs):
 
 
 def load_once(game):
-    """Replaces the loading of the game's file at every seed with the restoring of a saved state, which is 20x faster.
+    """Makes each seeding restore a saved state instead of loading the game's file again, which is 20 times as fast.
 
     If actions are not repeated at random, the emulator draws no random numbers, so its state after loading is always
     the same.
@@ -136,7 +136,7 @@ class Described:
     """Spaces and limits of an environment, with the encoding of its observations and actions."""
 
     def __init__(self):
-        # Imported here because NumPy may be missing together with Gymnasium, which is then reported with its remedy.
+        # Not imported at the top: NumPy may be missing if Gymnasium is, and the error should then name Gymnasium.
         import numpy
 
         self.numpy = numpy
@@ -232,15 +232,15 @@ class Environment(Described):
         return float(reward), flags, self.bytes_of(observation)
 
     def render(self):
-        """Returns the number of images per second, and an image of the present state."""
+        """Returns the number of images per second, and an image of the current state."""
         frame = self.numpy.asarray(self.env.render())
         if frame.dtype != "uint8" or frame.ndim != 3 or frame.shape[2] != 3 or not frame.size:
-            raise Refusal(UNSUPPORTED, f"its image is an array {frame.shape} of {frame.dtype}, expected rows of RGB bytes")
+            raise Refusal(UNSUPPORTED, f"its image is a {frame.shape} array of {frame.dtype}, expected rows of RGB bytes")
         return float(self.env.metadata.get("render_fps") or DEFAULT_FPS), frame
 
 
 def select_opengl():
-    """Selects a library with which MuJoCo renders without a display, unless there is one or the user has selected one."""
+    """Selects an off-screen library for MuJoCo, unless there is a display or the user has selected a library."""
     if "MUJOCO_GL" in os.environ or "DISPLAY" in os.environ:
         return
     installed = (name for name in ("EGL", "OSMesa") if ctypes.util.find_library(name))
@@ -262,13 +262,13 @@ def make(request):
         raise Refusal(MISSING, text) from error
     spec = find(gym, request[17:].decode())
     try:
-        # Environments that do not render need not have this parameter.
+        # The parameter is passed only for rendering, because environments need not accept it.
         kwargs = {"render_mode": "rgb_array"} if renders else {}
         if renders:
             select_opengl()
         return Vector([Environment(gym, spec, kwargs) for _ in range(count)])
     except gym.error.DependencyNotInstalled as error:
-        # The text names the package and how to install it.
+        # The message names the package and says how to install it.
         raise Refusal(MISSING, error) from error
     except ImportError as error:
         raise Refusal(MISSING, f"{error}; {install(error.name or PACKAGES)}") from error
@@ -298,7 +298,7 @@ class Vector:
         pipe.send(OBSERVED, *parts)
 
     def replay(self, pipe, request):
-        """Starts an episode and repeats its actions; answers with the last observations, as many as are stacked."""
+        """Starts an episode and replays its actions; responds with the observations that the current stack contains."""
         index, seed, count = struct.unpack_from("<3I", request, 1)
         env, ended = self.envs[index], False
         frames = [env.reset(seed)]
@@ -343,7 +343,7 @@ def serve(pipe, vector):
 
 
 def describe(error):
-    """Returns one line with an exception and the place where it was raised."""
+    """Returns one line that describes an exception and the location at which it was raised."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     text = "".join(traceback.format_exception_only(type(error), error))
     text = f"{text} ({place.filename}, line {place.lineno}, in {place.name})"
@@ -352,7 +352,7 @@ def describe(error):
 
 def main():
     faulthandler.enable()
-    # Ctrl-C reaches the whole process group; this process ends when the other one closes the pipe.
+    # Ctrl-C reaches the whole process group; this process exits when the parent process closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pipe = Pipe()
     request = pipe.receive()

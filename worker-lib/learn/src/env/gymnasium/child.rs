@@ -181,7 +181,7 @@ fn keep_last_lines(stderr: ChildStderr, lines: Arc<Mutex<VecDeque<String>>>) -> 
     std::thread::spawn(move || {
         for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line).trim_end().to_owned();
-            tracing::debug!(line, "output of the environments' process");
+            tracing::debug!(line, "output of the environment process");
             let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
             if lines.len() == STDERR_LINES {
                 lines.pop_front();

@@ -1,17 +1,17 @@
 
 
-# EnvPool: the rest of child.py, for environments that one call steps together.
+# The part of child.py for EnvPool, whose environments are stepped together by one call.
 
 
 class Pool(Described):
-    """EnvPool environments, which one call steps together.
+    """EnvPool environments, which are stepped together by one call.
 
-    EnvPool takes the seeds of all environments when it is made, but the parent process resets one environment after the
-    other. Until the first step, each reset is therefore answered by an EnvPool of that environment alone; the first step
-    makes the one of all environments with the same seeds, which hence begins with the same observations.
+    EnvPool takes the seeds of all environments when it is created, but the parent process resets the environments one
+    at a time. Until the first step, a separate EnvPool with a single environment therefore answers each reset. The
+    first step creates the EnvPool of all environments with the same seeds, so it begins with the same observations.
 
-    EnvPool resets an environment at the step after the end of an episode. The parent process resets it before that step,
-    so no action is lost, and the observation of the last step is the final one of the episode.
+    EnvPool resets an environment at the step after the end of an episode. The parent process resets it before that
+    step, so no action is lost, and the observation of the last step is the final observation of the episode.
     """
 
     def __init__(self, gym, envpool, name, count, threads):
@@ -21,13 +21,13 @@ class Pool(Described):
         config = spec.config
         if getattr(config, "max_num_players", 1) > 1:
             raise Refusal(UNSUPPORTED, f"{name} has several players, which is not supported")
-        # The parent process stacks the frames, so that each passes the pipe only once.
+        # The parent process stacks the frames, so that each frame crosses the pipe only once.
         self.stack = getattr(config, "stack_num", 1)
         self.options = {"stack_num": 1} if self.stack > 1 else {}
         spec = envpool.make_spec(name, **self.options)
         self.describe_observations(gym, spec.observation_space)
         self.describe_actions(gym, spec.action_space)
-        # Images have the channels first here, and last in the pipe.
+        # EnvPool stores the channels of an image first; in the pipe, they come last.
         self.is_planar = self.is_image and len(spec.observation_space.shape) == 3
         if self.is_planar:
             self.shape = (*self.shape[1:], self.shape[0])
@@ -82,7 +82,7 @@ class Pool(Described):
         pipe.send(OBSERVED, *parts)
 
     def lost_lives(self, envs, lives):
-        """Returns which environments have fewer lives than after the step before."""
+        """Returns which environments have fewer lives than after the preceding step."""
         lost = self.numpy.array([left < self.lives[env] for env, left in zip(envs, lives)])
         for env, left in zip(envs, lives):
             self.lives[env] = left

@@ -2,17 +2,17 @@
 //!
 //! Any Python interpreter that can import the package works. No package is linked, so neither the version nor the
 //! licence of the imported packages affects this program. All environments of a vector share one process, and one
-//! message steps all environments that have begun a step ([`Environment::begin_step`]).
+//! message executes all steps that have been begun ([`Environment::begin_step`]).
 //!
 //! - **Observations**: a Box of numbers, flattened to f32, or images of bytes, `[height, width, channels]` from 0 to
 //!   255.
-//! - **Actions**: Discrete, or a Box of floats. Each dimension is scaled from [-1, 1] to its bounds; a dimension
-//!   without bounds is passed unchanged, neither clipped nor scaled.
+//! - **Actions**: Discrete, or a Box of floats. Each dimension is scaled from [-1, 1] to its bounds; in a dimension
+//!   without bounds, the value is passed unchanged, neither clipped nor scaled.
 //! - **Atari games** (`ALE/Pong-v5`, `PongNoFrameskip-v4`) are preprocessed as in Mnih et al. (2015). Each action is
 //!   repeated for four frames, and the image is the pixel-wise maximum of the last two frames. Images are greyscale,
 //!   84 x 84, and an observation is a stack of the last four images. An episode begins with up to 30 no-op actions, and
-//!   with FIRE in games that have this action. The loss of a life is reported ([`Step::life_lost`]) but does not end
-//!   the episode.
+//!   with FIRE in games that have this action. Losing a life is reported ([`Step::life_lost`]) but does not end the
+//!   episode.
 //! - **Determinism**: each episode has its own seed, drawn from the generator passed to [`Environment::reset`]. If the
 //!   environment follows Gymnasium's rule that the seed and the actions determine everything, runs are exactly
 //!   reproducible. This includes runs that continue from a saved state. A saved state consists of the seed and the
@@ -51,10 +51,10 @@ use vector::Vector;
 const PREFIX: &str = "gymnasium:";
 /// Prefix of an id that selects EnvPool's environment.
 const ENVPOOL_PREFIX: &str = "envpool:";
-/// Default timeout for an answer. The longest wait is the first import of all packages from a slow disk.
+/// Default response timeout. The longest wait is for the first import of all packages from a slow disk.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Options for starting the Python process and waiting for its answers.
+/// Options for the Python process: its start and its response timeout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GymnasiumOptions {
     /// Name or path of the Python interpreter.
@@ -82,7 +82,7 @@ enum ChildError {
         python.display(), python::VARIABLE
     )]
     Start { python: PathBuf, error: std::io::Error },
-    #[error("it ended")]
+    #[error("it exited")]
     Closed,
     #[error("it did not answer in time")]
     Timeout,
@@ -127,7 +127,7 @@ impl From<rustix::io::Errno> for ChildError {
 
 impl ChildError {
     /// Adds `stderr`, the last lines that the process wrote to stderr, unless they are empty or the error already
-    /// states its cause.
+    /// contains its cause.
     fn with_stderr(self, stderr: &str) -> Self {
         if stderr.is_empty() || matches!(self, Self::Refused { .. } | Self::Start { .. } | Self::Raised(_)) {
             return self;
@@ -136,9 +136,7 @@ impl ChildError {
     }
 
     fn into_env_error(self, id: &str, failures: u32) -> EnvError {
-        EnvError::Gymnasium(format!(
-            "{id}: the environments' process failed {failures} times in a row: {self}"
-        ))
+        EnvError::Gymnasium(format!("{id}: the environment process failed {failures} times in a row: {self}"))
     }
 }
 
@@ -189,9 +187,9 @@ impl GymnasiumEnvironment {
     /// `envpool:`, otherwise Gymnasium environments. The prefix `gymnasium:` is removed.
     ///
     /// # Errors
-    /// [`EnvError::UnknownId`] if Gymnasium does not know the id. [`EnvError::NotInstalled`] if Python or a package is
-    /// missing; the text says what to install. [`EnvError::Gymnasium`] if the environment's spaces are not supported or
-    /// the process fails.
+    /// [`EnvError::UnknownId`] if Gymnasium has no environment with this id. [`EnvError::NotInstalled`] if Python or a
+    /// package is missing; the message says what to install. [`EnvError::Gymnasium`] if the environment's spaces are
+    /// not supported or the process fails.
     pub fn vector(id: &str, count: usize, options: &GymnasiumOptions) -> Result<Vec<Self>, EnvError> {
         Self::in_threads(id, count, 1, options)
     }
@@ -220,7 +218,7 @@ impl GymnasiumEnvironment {
             ChildError::Start { .. } | ChildError::Refused { .. } => {
                 EnvError::Gymnasium(format!("{id}: {error}"))
             }
-            error => EnvError::Gymnasium(format!("{id}: the environments' process failed: {error}")),
+            error => EnvError::Gymnasium(format!("{id}: the environment process failed: {error}")),
         })?;
         let spec = spec(id, vector.description());
         let vector = Arc::new(Mutex::new(vector));

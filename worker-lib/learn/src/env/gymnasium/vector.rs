@@ -117,8 +117,8 @@ impl Vector {
         episode.outcome.take().ok_or(EnvError::NotReset)
     }
 
-    /// Steps every environment that has begun a step. A single message steps all of them. After a failure, the
-    /// environments are stepped one at a time to find the one that fails.
+    /// Executes all steps that have been begun but not yet executed. A single message requests all of them. After a
+    /// failure, the environments are stepped one at a time to find the one that fails.
     fn step_all_begun(&mut self) -> Result<(), EnvError> {
         let mut is_one_by_one = false;
         loop {
@@ -184,7 +184,7 @@ impl Vector {
             if self.failures >= FAILURES_MAX {
                 return Err(failure.into_env_error(&self.id, self.failures));
             }
-            tracing::warn!(env = self.id, %failure, "restarting the environments' process");
+            tracing::warn!(env = self.id, %failure, "restarting the environment process");
             outcome = self.start_again();
         }
         Ok(())
@@ -213,7 +213,7 @@ impl Vector {
     /// does not have the checksum `digest`, the episode is lost.
     fn replay(&mut self, index: usize, digest: u32) -> Result<(), ChildError> {
         if let Package::EnvPool { .. } = self.package {
-            self.lose(index, "EnvPool cannot restore an episode that is running");
+            self.lose(index, "EnvPool cannot restore an episode in progress");
             return Ok(());
         }
         let outcome = self.ask_replay(index, digest);

@@ -12,9 +12,9 @@ const MASS: f64 = 5.0;
 const INERTIA: f64 = 1.0;
 /// Gravitational acceleration, m/s^2.
 const GRAVITY: f64 = 10.0;
-/// Force of the main engine at full throttle, N, upwards in the frame of the lander.
+/// Thrust of the main engine at full throttle, N, upwards in the frame of the lander.
 const MAIN_FORCE: f64 = 90.0;
-/// Force of a side engine at full throttle, N.
+/// Thrust of a side engine at full throttle, N.
 const SIDE_FORCE: f64 = 12.0;
 /// Height of the side engines above the centre of mass, m.
 pub(super) const SIDE_HEIGHT: f64 = 0.4;

@@ -61,7 +61,7 @@ const STATE: usize = 13 + CORNERS;
 ///
 /// Action of `PlanarLander-v0`: 0 nothing, 1 left engine, 2 main engine, 3 right engine. The left engine pushes the
 /// lander to the left and turns it counterclockwise. Action of `PlanarLanderContinuous-v0`: main and side throttle in
-/// [-1, 1]. The main engine is off if its throttle is 0 or less; above 0, its force rises from 50 % to 100 %. The side
+/// [-1, 1]. The main engine is off if its throttle is 0 or less; above 0, its thrust rises from 50 % to 100 %. The side
 /// engines are off if their throttle is between -0.5 and 0.5.
 ///
 /// Reward: the change of a potential (which depends on the distance from the pad, the speed, the angle, and the feet on

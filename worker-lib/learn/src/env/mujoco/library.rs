@@ -97,9 +97,9 @@ impl MujocoLibrary {
     }
 
     fn load_symbols(path: &Path) -> Result<Self, libloading::Error> {
-        // SAFETY: opening runs the library's initialisers. The user named this file, or it has MuJoCo's name and is
-        // in the loader's path or in the wheel; MuJoCo's initialisers register plug-ins and access nothing of this
-        // program.
+        // SAFETY: opening runs the library's initialisers. The user named this file, or it has MuJoCo's name and is in
+        // the loader's path or in the wheel; MuJoCo's initialisers only register plug-ins and do not access anything
+        // that belongs to this program.
         let library = unsafe { Library::new(path) }?;
         // SAFETY: each type is the declaration of the symbol in mujoco.h (see `Functions`). The pointers are
         // copied out of their `Symbol`s and stay valid because `_library` lives as long as they do.

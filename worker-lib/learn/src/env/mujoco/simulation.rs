@@ -182,8 +182,8 @@ impl Drop for Simulation {
 fn compile_model(functions: &Functions, mjcf: &str) -> Result<Handle, String> {
     let text = CString::new(mjcf).map_err(|error| error.to_string())?;
     let mut error = [0_u8; 1000];
-    // SAFETY: `text` is NUL-terminated, the virtual file system may be null, and MuJoCo writes at most the given
-    // number of bytes, including the NUL, to `error`. compile and delete receive the specification that parse
+    // SAFETY: `text` is NUL-terminated, the virtual file system may be null, and MuJoCo writes at most the given number
+    // of bytes, including the NUL, to `error`. `compile` and `delete_spec` receive the specification that `parse`
     // returned, which is not null at that point.
     let model = unsafe {
         let spec = (functions.parse)(

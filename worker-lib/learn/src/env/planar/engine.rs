@@ -22,7 +22,7 @@ pub(super) const GRAVITY: f64 = 9.81;
 /// A vector in the plane: x forward, z up.
 pub(super) type Vec2 = [f64; 2];
 
-/// Hinge between a body and its parent.
+/// The hinge between a body and its parent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Joint {
     /// Torque that a control input of 1 applies, N m.
@@ -69,8 +69,8 @@ pub(super) struct Penalties {
 /// Order in which the mass matrix is factorised. All orders result in the same accelerations, up to rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Factorisation {
-    /// Starts at the root and covers all entries of the matrix. The published results of `PlanarHopper-v0` have the
-    /// rounding of this order.
+    /// Starts at the root and covers all entries of the matrix. The published results of `PlanarHopper-v0` were
+    /// computed with the rounding of this order.
     Dense,
     /// Starts at the leaves and covers only the entries that couple two bodies on the same branch of the tree.
     Sparse,
@@ -92,7 +92,7 @@ pub(super) struct Model<const B: usize> {
     pub(super) substep: f64,
 }
 
-/// Inertia of a body and its position in the tree.
+/// The inertia of a body and its position in the tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Body<const B: usize> {
     /// Index of the parent.
@@ -405,8 +405,8 @@ impl<const N: usize> Motion<N> {
     }
 }
 
-/// Derives the bodies from the geometry. The mass of a body is the total mass of its capsules; capsules of one body
-/// that overlap count twice, as in MuJoCo.
+/// Derives the bodies from the geometry. The mass of a body is the total mass of its capsules; where capsules of one
+/// body overlap, the overlap counts twice, as in MuJoCo.
 fn bodies<const B: usize>(model: &Model<B>) -> [Body<B>; B] {
     let mut bodies = [None::<Body<B>>; B];
     for (k, link) in model.links.iter().enumerate() {

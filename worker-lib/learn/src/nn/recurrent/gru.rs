@@ -1,5 +1,5 @@
-//! The operations of a gated recurrent unit. The blocks of its gates are the reset gate, the update gate, the candidate
-//! and the candidate's product with the preceding output.
+//! The operations of a gated recurrent unit. Its gate buffer holds four blocks: the reset gate, the update gate, the
+//! candidate, and the candidate's recurrent term (its recurrent weights times the previous output).
 
 use super::{BLOCKS, RecurrentWorkspace, StepIndex};
 use crate::nn::activation::{sigmoid, tanh};
@@ -20,7 +20,8 @@ pub(super) fn activate(width: usize, gates: &mut [f32], outputs: &mut [f32]) {
 }
 
 /// Computes the gradient of the loss with respect to the gates of one step. Replaces the gradient with respect to the
-/// output after the step by the part of the gradient with respect to the output before it that bypasses the gates.
+/// output after the step with the gradient with respect to the output before the step, except for the part that flows
+/// through the gates.
 pub(super) fn step_back(at: StepIndex, work: &mut RecurrentWorkspace) {
     let width = at.width;
     let gates = &work.gates[at.row * BLOCKS * width..(at.row + 1) * BLOCKS * width];

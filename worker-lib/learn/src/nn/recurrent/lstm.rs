@@ -1,4 +1,4 @@
-//! The operations of a long short-term memory. The blocks of its gates are the input gate, the forget gate, the
+//! The operations of a long short-term memory. Its gate buffer holds four blocks: the input gate, the forget gate, the
 //! candidate and the output gate.
 
 use super::{BLOCKS, RecurrentWorkspace, StepIndex};
@@ -30,7 +30,7 @@ pub(super) fn activate(
 }
 
 /// Computes the gradient of the loss with respect to the gates of one step. Replaces the gradient with respect to the
-/// cells after the step by the gradient with respect to those before it.
+/// cells after the step with the gradient with respect to the cells before it.
 pub(super) fn step_back(at: StepIndex, work: &mut RecurrentWorkspace) {
     let width = at.width;
     let gates = &work.gates[at.row * BLOCKS * width..(at.row + 1) * BLOCKS * width];

@@ -10,7 +10,7 @@ use rand::Rng;
 
 use super::{MatrixMut, MatrixRef, matmul, uniform_by_fan_in};
 
-/// Blocks of `width` columns in the buffer of gates, and of `width` numbers in the biases.
+/// Number of blocks in the gate buffer, each of `width` columns, and in the biases, each of `width` numbers.
 const BLOCKS: usize = 4;
 
 /// Kind of a recurrent layer.
@@ -47,12 +47,12 @@ impl Cell {
         }
     }
 
-    /// Returns which blocks of the recurrent weight (by rows) contribute to which blocks of the gates (by columns):
-    /// the first column block, the first row block, and their number.
+    /// Returns how row blocks of the recurrent weight map to column blocks of the gate buffer. Each entry contains the
+    /// first column block, the first row block, and the number of consecutive blocks.
     fn recurrent_blocks(self) -> &'static [(usize, usize, usize)] {
         match self {
             Self::Lstm => &[(0, 0, 4)],
-            // The candidate's product with the output is kept apart from its product with the input.
+            // The candidate's recurrent term has its own block, separate from the input term.
             Self::Gru => &[(0, 0, 2), (3, 2, 1)],
         }
     }
@@ -67,13 +67,13 @@ impl fmt::Display for Cell {
     }
 }
 
-/// A recurrent layer. The type holds only the shapes. The parameters have PyTorch's layout, but with the two biases of
-/// a gate added up where only their sum matters: input weights `[gates width, inputs]`, recurrent weights
-/// `[gates width, width]` and biases `[4 width]`.
+/// A recurrent layer. The type holds only the shapes. The parameters are the input weights `[gates width, inputs]`, the
+/// recurrent weights `[gates width, width]` and the biases `[4 width]`. They have PyTorch's layout, except that the two
+/// biases of a gate are stored as their sum where only the sum matters.
 ///
 /// The rows of an LSTM belong to the input gate, the forget gate, the cell and the output gate, in this order. Those of
-/// a GRU belong to the reset gate, the update gate and the candidate; the last two quarters of its biases belong to the
-/// candidate's product with the input and to its product with the output.
+/// a GRU belong to the reset gate, the update gate and the candidate; the last two quarters of its biases are the
+/// candidate's input bias and recurrent bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recurrent {
     cell: Cell,
@@ -91,7 +91,7 @@ pub struct Sequences<'a> {
     pub steps: usize,
     /// State before the first step of each sequence, `[sequences, state_len]`.
     pub states: &'a [f32],
-    /// For each step, whether an episode begins at it, which resets the state to zero, `[sequences * steps]`.
+    /// For each step, whether an episode begins at this step and the state is reset to zero, `[sequences * steps]`.
     pub starts: &'a [bool],
 }
 
@@ -259,7 +259,7 @@ impl Recurrent {
         self.cell.gates() * self.width
     }
 
-    /// Returns the recurrent blocks as ranges of columns of the gates and of rows of the weight.
+    /// Returns the recurrent blocks, each as a range of columns of the gate buffer and a range of rows of the weight.
     fn recurrent_blocks(self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         let range = move |start: usize, count: usize| start * self.width..(start + count) * self.width;
         let blocks = self.cell.recurrent_blocks().iter();
@@ -357,7 +357,8 @@ impl Recurrent {
         for (i, (to, from)) in self.recurrent_blocks().enumerate() {
             let by_before = MatrixMut::row_major(&mut work.current[0][..count * width], count, width);
             let by_gates = MatrixRef::columns(by_gates, (count, wide), to);
-            // The output before a step of a GRU is also an addend of the output after it.
+            // In a GRU, the previous output also contributes directly to the new output. Add to the gradient of that
+            // contribution, which `current` already holds.
             matmul(
                 by_before,
                 self.cell == Cell::Gru || i > 0,
@@ -376,9 +377,9 @@ impl Recurrent {
 #[derive(Clone, Copy)]
 struct StepIndex {
     width: usize,
-    /// Row in the buffers that are ordered by step.
+    /// The row in the buffers that are ordered by step.
     row: usize,
-    /// Row of the outputs, which are ordered by sequence.
+    /// The row in the outputs, which are ordered by sequence.
     output: usize,
     /// Number of the sequence.
     sequence: usize,

@@ -1,4 +1,4 @@
-"""The environment `iswitch/Coflow-v0`."""
+"""The `iswitch/Coflow-v0` environment."""
 
 from os import PathLike
 
@@ -9,33 +9,35 @@ from iswitch.studies._environment import StudyEnv, check_counts
 class CoflowEnv(StudyEnv):
     """Scheduling of coflows on a fabric: `iswitch/Coflow-v0`.
 
-    Whenever rates are computed, the agent chooses the coflow with the highest priority among those that are ready, then
-    the next one, until one is left. Time passes after the last choice. The rows are the ready coflows that were not
-    chosen, in the order in which they became ready. The episode terminates when all jobs are complete. The reward is
-    minus the seconds since the previous decision, multiplied by the share of the episode's jobs that have arrived and
-    are not complete. Hence the sum of rewards is minus the mean job completion time in seconds (`mean_jct_s`).
+    Whenever rates are computed, the agent chooses the ready coflow with the highest priority, then the one with the
+    next priority, and so on, until one is left. Time advances after the last choice. The rows are the ready coflows
+    that have not been chosen yet, in the order in which they became ready. The episode terminates when all jobs are
+    complete. The reward is the negative of the time since the previous decision, in seconds, multiplied by the share of
+    the episode's jobs that have arrived and are not complete. Hence the sum of the rewards is the negative of the mean
+    job completion time in seconds (`mean_jct_s`).
 
     Args:
-        jobs: Number of jobs of an episode; 20 by default.
-        interarrival_s: Mean time in seconds between the arrivals of jobs, a Poisson process; 0 for jobs that arrive at
-            once, 20 by default.
-        trace: File of coflows in the format of the coflow benchmark (FB2010); by default, coflows are synthetic. Without
+        jobs: Number of jobs in an episode; 20 by default.
+        interarrival_s: Mean time in seconds between the arrivals of jobs, which form a Poisson process; 20 by default.
+            With 0, all jobs arrive at once.
+        trace: Coflow file in the format of the coflow benchmark (FB2010); by default, coflows are synthetic. Without
             `dags` and `jobs`, each coflow is a job and arrives at the time in the file.
-        dags: File of the shapes of jobs: lines `NODES EDGES A B A B ...`, or Alibaba's table of batch tasks of 2018. By
-            default, shapes are synthetic.
-        job_file: JSON file of jobs, which `iswitch coflow evaluate --export-jobs` writes.
-        fabric_file: TOML file of unequal ports, and of racks with oversubscribed links, as for `--fabric` of
-            `iswitch coflow`. Synthetic coflows use its number of ports; other jobs must have the same number.
-        ports: Number of ingress ports and of egress ports of synthetic coflows; 20 by default.
-        capacity_gbit: Capacity of each port, in Gbit/s, unless `fabric_file` states it.
-        rates: Model of the rates of flows: "backfill" or "blocking".
+        dags: File of job shapes: lines `NODES EDGES A B A B ...`, or Alibaba's 2018 table of batch tasks. By default,
+            shapes are synthetic.
+        job_file: JSON file of jobs, as written by `iswitch coflow evaluate --export-jobs`.
+        fabric_file: TOML file that describes unequal ports, and racks with oversubscribed links, as for `--fabric` of
+            `iswitch coflow`. Synthetic coflows use all ports of this fabric; other jobs must have as many ports as the
+            fabric.
+        ports: Number of ingress ports and number of egress ports for synthetic coflows; 20 by default.
+        capacity_gbit: Capacity of each port, in Gbit/s, unless `fabric_file` specifies it.
+        rates: Model of the flow rates: "backfill" or "blocking".
         sharing: Rule by which coflows share the fabric in the chosen order: "madd" (Varys), "greedy" (Sincronia) or
             "greedy-per-flow".
-        candidates: Number of rows, 2 to 4096. If more coflows are ready, the first of them are candidates.
-        invalid: "replace" to replace an action that is not valid with the next valid row, or "error".
+        candidates: Number of rows, 2 to 4096. If more coflows are ready, only the first of them are candidates.
+        invalid: "replace" to replace an invalid action with the next valid row, or "error" to raise an error.
 
     Raises:
-        ValueError: If an argument is out of range or contradicts another, or a file is not valid.
+        ValueError: If an argument is out of range or conflicts with another, or a file is not valid.
         FileNotFoundError: If a file does not exist.
     """
 

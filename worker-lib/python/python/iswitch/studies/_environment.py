@@ -8,27 +8,27 @@ from numpy.typing import NDArray
 
 from iswitch._studies import Simulator
 
-# Number of draws among which a reset without a seed chooses.
+# Number of draws from which a reset without a seed chooses.
 DRAWS = 2**31
 
 Rows: TypeAlias = NDArray[np.float32]
 
 
 class StudyEnv(gymnasium.Env[Rows, np.int64]):
-    """Simulator of a study as an environment: base class of the environments of this module.
+    """Simulator of a study as an environment: base class of the environments in this module.
 
     An observation has the shape [candidates, features] and the type float32. The first feature of a row is 1 if the row
     is a valid candidate of the current decision; all other rows contain only zeros. An action is the index of a valid
     row. `info` has these keys:
 
     - `action_mask`: array of int8, 1 for each valid row
-    - `draw`: number of the draw of the episode, which determines all random inputs of the simulation
+    - `draw`: number of the draw for the episode, which determines all random inputs of the simulation
     - `invalid_action`: whether the last action was not valid and was therefore replaced
-    - `results`: figures of the episode, only after its last step
+    - `results`: metrics of the episode, only after its last step
 
-    `reset(seed=N)` begins draw N, the same as draw N in the commands of `iswitch`. A reset without a seed begins a
+    `reset(seed=N)` begins draw N, which equals draw N in the commands of `iswitch`. A reset without a seed begins a
     random draw. `reset(options={"draw": N})` begins draw N without seeding the random choice of later draws. With the
-    same draw and actions, an episode is the same bit for bit.
+    same draw and the same actions, an episode is reproduced bit for bit.
 
     Attributes:
         feature_names: Names of the features, in the order of the columns of an observation.
@@ -58,13 +58,13 @@ class StudyEnv(gymnasium.Env[Rows, np.int64]):
             options: `{"draw": N}` begins draw N, regardless of `seed`.
 
         Raises:
-            ValueError: If an option is not valid, or if the draw has no decision.
+            ValueError: If an option is not valid, or if the draw involves no decision.
         """
         super().reset(seed=seed)
         draw = int(self.np_random.integers(DRAWS)) if seed is None else seed
         for name, value in (options or {}).items():
             if name != "draw" or not isinstance(value, int | np.integer) or value < 0:
-                raise ValueError(f"options[{name!r}] is {value!r}, expected {{'draw': N}} with N of at least 0")
+                raise ValueError(f"options[{name!r}] is {value!r}, expected {{'draw': N}} with N >= 0")
             draw = int(value)
         rows, mask = self._simulator.reset(draw)
         self._draw = draw
@@ -99,7 +99,7 @@ class StudyEnv(gymnasium.Env[Rows, np.int64]):
     def rule_action(self, rule: str) -> int:
         """Returns the action of a rule of the study in the current state.
 
-        If it is called at each decision of an episode and its actions are taken, the results are those of `run_rule`.
+        If the actions that it returns are taken at every decision of an episode, the results equal those of `run_rule`.
 
         Args:
             rule: Name of the rule, as on the command line of the study.

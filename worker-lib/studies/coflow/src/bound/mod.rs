@@ -19,11 +19,12 @@ use relaxation::Item;
 /// Lower bounds on the mean job completion time, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Bound from the isolated times of the jobs. It assumes that each job has the fabric to itself.
+    /// Bound derived from the isolated times of the jobs: the time that each job would take with the fabric to
+    /// itself.
     pub isolated: f64,
-    /// Bound from the busiest port. It assumes that all other ports have unlimited capacity.
+    /// Bound derived from the load of the busiest port. It assumes that all other ports have unlimited capacity.
     pub port: f64,
-    /// Bound from the linear relaxation.
+    /// Bound derived from the linear relaxation.
     pub relaxation: f64,
 }
 

@@ -36,7 +36,7 @@ pub struct Decision {
     /// For each coflow, the priority that was used minus the network's priority, with shape `[nodes]`. The difference
     /// is caused by exploration or by the search.
     pub offsets: Vec<f32>,
-    /// Gradient, with respect to the network's advice, of the mean relative saving of a step of the search; empty if
+    /// Gradient of the mean relative saving per step of the search, with respect to the network's advice; empty if
     /// there is no search.
     pub credits: Advice,
 }

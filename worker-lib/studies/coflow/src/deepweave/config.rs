@@ -50,8 +50,8 @@ pub struct DeepWeaveConfig {
     pub action_deviation: f64,
     /// Adam learning rate.
     pub learning_rate: f32,
-    /// Mean times between arrivals, in seconds, which successive workloads use in turn; 0 means that all jobs of a
-    /// workload arrive at once.
+    /// Mean interarrival times, in seconds, which successive workloads use in turn; 0 means that all jobs of a workload
+    /// arrive at once.
     pub interarrivals: Vec<f64>,
     /// Mean number of jobs per episode in the first iteration after imitation. The number is exponentially distributed.
     pub episode_jobs: f64,
@@ -125,7 +125,7 @@ impl Hyperparameters for DeepWeaveConfig {
             ("test_jobs", self.test_jobs, 100_000),
         ])?;
         for (name, value, is_right, expected) in [
-            ("coflow_share", self.coflow_share, self.coflow_share <= 1.0, "a number above 0, at most 1"),
+            ("coflow_share", self.coflow_share, self.coflow_share <= 1.0, "a number above 0 and at most 1"),
             ("offset_max", self.offset_max, true, "a number above 0"),
             ("action_deviation", self.action_deviation, true, "a number above 0"),
             ("learning_rate", f64::from(self.learning_rate), true, "a number above 0"),
@@ -137,10 +137,10 @@ impl Hyperparameters for DeepWeaveConfig {
         }
         let at_least_zero = |value: f64| value.is_finite() && value >= 0.0;
         if !at_least_zero(self.episode_growth) {
-            return Err(StudyError::field("episode_growth", self.episode_growth, "a number of at least 0"));
+            return Err(StudyError::field("episode_growth", self.episode_growth, "a number >= 0"));
         }
         if let Some(wrong) = self.interarrivals.iter().find(|it| !at_least_zero(**it)) {
-            return Err(StudyError::field("interarrivals", wrong, "numbers of seconds of at least 0"));
+            return Err(StudyError::field("interarrivals", wrong, "numbers of seconds >= 0"));
         }
         if self.interarrivals.is_empty() {
             return Err(StudyError::field("interarrivals", "empty", "at least one"));

@@ -1,4 +1,4 @@
-//! Imitation: the network is trained to reproduce the orders of a search, which are better than its own.
+//! Imitation: the network is trained to reproduce the orders of a search, which are better than the network's own.
 //!
 //! Agents follow the orders of the search, each on its own jobs, so the states that they visit are those of a policy
 //! with a search. Because the search starts from the network's order, it finds fewer improvements as the network

@@ -50,8 +50,8 @@ impl Lookahead {
     }
 
     /// Searches for better keys after `arrived` jobs have arrived since the previous decision. The search starts from
-    /// the `proposed` keys or from the `followed` keys, which are currently in use, whichever have the lower cost; both
-    /// have shape `[nodes]`. The network's `advice` determines the probabilities of the steps.
+    /// the `proposed` keys or the `followed` keys (those currently in use), whichever have the lower cost; both have
+    /// shape `[nodes]`. The network's `advice` determines the probabilities of the steps.
     pub fn improve(
         &mut self,
         (state, scene): (&State<'_>, &Scene),

@@ -15,7 +15,7 @@ const WIDTH: usize = 8;
 const SEEN: usize = FEATURES + 2 * WIDTH;
 const HIDDEN: usize = 16;
 const HEAD_HIDDEN: usize = 32;
-/// Number of outputs for each coflow: its priority, the logit of moving it in a search, and the logit of moving another
+/// Number of outputs per coflow: its priority, the logit of moving it in a search, and the logit of moving another
 /// coflow next to it.
 const RESULTS: usize = 3;
 

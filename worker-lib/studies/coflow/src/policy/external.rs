@@ -35,7 +35,7 @@
 //!
 //! The answer is `{"order": [id, ...], "sharing": "madd"}`. `order` contains each coflow of the request once, highest
 //! priority first. With `look_again_s`, the program is asked again after this number of seconds if no coflow becomes
-//! ready or ends before.
+//! ready or ends before then.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,7 +167,7 @@ impl ExternalPolicy {
         Request { time_s: state.time, coflows, jobs: numbers.into_iter().map(of_job).collect() }
     }
 
-    /// Checks an answer, and sorts `ready` as it asks.
+    /// Checks an answer, and sorts `ready` in the order that it specifies.
     fn check(&mut self, answer: &Answer, ready: &mut Vec<usize>) -> Result<Sharing, StudyError> {
         let sharing = names::parse("sharing", &answer.sharing, Sharing::iter(), "")?;
         if let Some(seconds) = answer.look_again_s {
@@ -176,13 +176,12 @@ impl ExternalPolicy {
         let mut open: BTreeMap<i64, usize> = ready.iter().map(|id| (*id as i64, *id)).collect();
         let mut order = Vec::with_capacity(ready.len());
         for (at, id) in answer.order.iter().enumerate() {
-            let expected = "the id of a coflow of the request, each once";
+            let expected = "the id of a coflow in the request, listed only once";
             let found = open.remove(id);
             order.push(found.ok_or_else(|| StudyError::field(format!("order[{at}]"), id, expected))?);
         }
         if let Some(missing) = open.keys().next() {
-            let expected =
-                format!("{}, all coflows of the request; coflow {missing} is missing", ready.len());
+            let expected = format!("{}, one entry for each coflow; coflow {missing} is missing", ready.len());
             return Err(StudyError::field("length of order", order.len(), expected));
         }
         *ready = order;

@@ -52,8 +52,8 @@ pub trait Policy: Send {
         None
     }
 
-    /// Returns the error for which the latest call of [`Self::prioritise`] could not order the coflows; the run fails
-    /// with this error. Returns `None` for a policy that never fails.
+    /// Returns the error that prevented the latest call of [`Self::prioritise`] from ordering the coflows; the run
+    /// then fails with this error. Returns `None` for a policy that never fails.
     fn failure(&mut self) -> Option<StudyError> {
         None
     }

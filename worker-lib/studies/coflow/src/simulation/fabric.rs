@@ -129,8 +129,8 @@ impl Fabric {
         Some(self.rack(port)).filter(|rack| *rack != NONE).map(|rack| rack as usize)
     }
 
-    /// Returns the link that the flows of a resource that is a port use if they leave or enter the rack, or `None` if
-    /// no such link can limit them.
+    /// Returns the link that the flows at a port use when they leave or enter its rack, or `None` if no such link can
+    /// limit them. `resource` is the number of the port among the resources.
     pub fn link_of(&self, resource: usize) -> Option<usize> {
         Some(self.link(resource)).filter(|link| *link != NONE).map(|link| link as usize)
     }

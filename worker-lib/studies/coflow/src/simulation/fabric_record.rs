@@ -1,4 +1,4 @@
-//! Text form of fabrics, with which checkpoints record the fabric of a training run.
+//! Text form in which checkpoints record the fabric of a training run.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ impl NetworkRecord {
             return Err(StudyError::field("number of rates of the fabric", resources, expected));
         }
         if let Some(rate) = relative.iter().find(|rate| !(rate.is_finite() && **rate >= 1.0)) {
-            return Err(StudyError::field("relative rate of the fabric", rate, "a number of at least 1"));
+            return Err(StudyError::field("relative rate of the fabric", rate, "a number >= 1"));
         }
         let is_link = |link: u32| (2 * ports..resources).contains(&(link as usize));
         if let Some(link) = links.iter().flatten().find(|link| !is_link(**link)) {

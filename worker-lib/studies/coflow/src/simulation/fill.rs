@@ -16,8 +16,8 @@ use super::table::{Flows, Table};
 
 /// Relative difference up to which two levels count as equal.
 pub(super) const EQUAL: f64 = 1e-12;
-/// Ratio of the current to the original sum of weights below which the sum is recomputed, because the rounding errors
-/// of repeated subtraction would matter.
+/// A sum of weights is recomputed once it falls below this fraction of its original value, because the rounding errors
+/// of repeated subtraction would then matter.
 pub(super) const CANCELLED: f64 = 1e-4;
 /// Number of rounds after which bottlenecks are found by comparing the two ports of each flow instead of the two sides
 /// of the fabric. If the flows of a coflow connect most of its ports, more rounds are rarely needed.
@@ -166,8 +166,8 @@ struct OfMember {
     pairs: Vec<(f64, f64)>,
 }
 
-/// Ratio of the number of ingress ports to the number of new bottlenecks among them from which the flows at these
-/// bottlenecks are visited one by one instead of by lines.
+/// If the number of ingress ports is at least this multiple of the number of new bottlenecks among them, the flows of
+/// these bottlenecks are visited one by one instead of by lines.
 pub(super) const FEW: usize = 8;
 
 impl Filling {
@@ -500,7 +500,7 @@ impl Filling {
         }
     }
 
-    /// Recomputes those sums of weights of which only a small fraction is left, to remove the rounding errors of
+    /// Recomputes each sum of weights of which only a small fraction is left, to remove the rounding errors of
     /// subtraction.
     fn sum_cancelled<'a, W: Weight, P: Ports + 'a>(&mut self, members: impl Iterator<Item = Member<'a, P>>) {
         let Self { phases, masks, weights, summed, renewed, of_member, .. } = self;

@@ -214,7 +214,7 @@ impl OfGrid {
         open.iter_mut().for_each(|open| open.free = open.free.max(0.0));
     }
 
-    /// Recomputes those sums of weights of which only a small fraction is left, to remove the rounding errors of
+    /// Recomputes each sum of weights of which only a small fraction is left, to remove the rounding errors of
     /// subtraction.
     fn sum_cancelled<W: Weight>(&mut self, grid: &Grid, ingress: usize) {
         let Self { masks, weights, summed, lowest, open, lines, new, sums, .. } = self;

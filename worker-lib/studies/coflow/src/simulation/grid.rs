@@ -1,8 +1,9 @@
 //! Flows of a coflow whose ingress and egress ports are nearly all connected, stored as a matrix.
 //!
-//! Each line of the matrix has the flows of an egress port. The loops of this module visit whole lines with the vector
-//! instructions of the CPU. Most closed ports of a coflow are egress ports, whose lines are not visited at all. Sums
-//! along a line are accumulated in eight lanes on every CPU, so results do not depend on the length of its vectors.
+//! Each line of the matrix contains the flows of an egress port. The loops of this module visit whole lines with the
+//! vector instructions of the CPU. Most closed ports of a coflow are egress ports, whose lines are not visited at
+//! all. Sums along a line are accumulated in eight lanes on every CPU, so results do not depend on the CPU's vector
+//! length.
 
 // These functions must be inlined into functions that are compiled for a SIMD level; otherwise, the compiler targets
 // the baseline CPU.
@@ -18,7 +19,7 @@ use super::fill::Weight;
 /// Number of lanes in which sums are accumulated. The length of a line is a multiple of it.
 const LANES: usize = 8;
 
-/// Minimum number of flows of a matrix. Fewer flows are visited as fast in a list.
+/// Minimum number of flows of a matrix. A list is just as fast for fewer flows.
 const FLOWS_MIN: usize = 32;
 
 /// Matrix of the remaining times of flows, in seconds before the scale of the coflow is applied. A flow that is
@@ -31,7 +32,7 @@ pub(super) struct Grid {
     width: usize,
 }
 
-/// Egress port whose line is visited, where 0 is the first egress port, and its value.
+/// Egress port whose line is visited (0 is the first egress port), and the value of this port.
 pub(super) type Line = (usize, f64);
 
 /// Value of each ingress port of a grid, padded to the length of a line.
@@ -77,7 +78,7 @@ pub(super) struct Pace {
     pub(super) scale: f64,
     /// Duration of the interval divided by the scale of the coflow at its end, in seconds.
     pub(super) step: f64,
-    /// Duration in which flows count as complete, in seconds.
+    /// Flows that would end within this duration count as complete, in seconds.
     pub(super) within: f64,
 }
 
@@ -141,8 +142,8 @@ impl Grid {
         });
     }
 
-    /// For the flows of `lines`, the value of each of which is its level, subtracts their rates from `free` and their
-    /// weights from `weights`, at the ingress ports whose value in `masks` is 1.
+    /// Subtracts the rates of the flows of `lines` from `free` and their weights from `weights`, at the ingress ports
+    /// whose value in `masks` is 1. The value of each line is its level.
     pub(super) fn fix_lines<W: Weight>(
         &self,
         lines: &[Line],
@@ -153,8 +154,8 @@ impl Grid {
         Arch::new().dispatch(FixLines::<W> { grid: self, lines, masks, free, weights, weight: PhantomData });
     }
 
-    /// Sets `sums` to the rates and the weights of the flows of each of `lines` from certain ingress ports. `levels`
-    /// and `masks` are the levels of these ingress ports and 1; both are 0 for all other ingress ports.
+    /// Sets `sums` to the rate and the weight of the flows from certain ingress ports to the egress port of each of
+    /// `lines`. At these ingress ports, `levels` has their levels and `masks` has 1; elsewhere, both are 0.
     pub(super) fn fix_ports<W: Weight>(
         &self,
         lines: &[Line],
@@ -166,9 +167,9 @@ impl Grid {
         Arch::new().dispatch(FixPorts::<W> { grid: self, lines, levels, masks, sums, weight: PhantomData });
     }
 
-    /// Sets `of_lines` to the lowest level of the ingress ports with which the egress port of each of `lines` shares a
-    /// flow, and lowers each value of `of_ports` to the lowest value of the `lines` in which the ingress port has a
-    /// flow. `levels` are the levels of the ingress ports.
+    /// For each of `lines`, sets `of_lines` to the lowest level of the ingress ports with which its egress port
+    /// shares a flow. Lowers each value of `of_ports` to the lowest value of the `lines` in which the ingress port
+    /// has a flow. `levels` are the levels of the ingress ports.
     pub(super) fn lowest(
         &self,
         lines: &[Line],
@@ -508,7 +509,7 @@ impl WithSimd for FindEnds<'_> {
                 let left = simd.mul_f64s(*left, scales);
                 let own = simd.min_f64s(levels, *of_port);
                 let end = simd.div_f64s(left, simd.add_f64s(simd.mul_f64s(left, commons), own));
-                // A complete flow, and one without an individual rate, have no end of their own.
+                // Only an incomplete flow with an individual rate has an end of its own.
                 let has_end = simd.less_than_f64s(zero, simd.min_f64s(left, own));
                 first = simd.min_f64s(first, simd.select_f64s(has_end, end, infinity));
                 last = simd.max_f64s(last, simd.select_f64s(has_end, end, zero));

@@ -5,7 +5,7 @@ use crate::policy::{Policy, Sharing};
 use crate::workload::{Coflow, Job};
 use iswitch_study::StudyError;
 
-/// State of a run without the jobs, which a run only borrows. The fields are those of [`State`] and [`Run`].
+/// State of a run, excluding the jobs, which the run borrows. The fields are those of [`State`] and [`Run`].
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) stages: Vec<Stage>,
@@ -95,7 +95,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns the state without the jobs.
+    /// Returns the state, excluding the jobs.
     pub(super) fn into_parts(self) -> Parts {
         let State { stages, first, sendings, time, .. } = self.state;
         Parts {
@@ -191,8 +191,8 @@ impl<'a> Run<'a> {
         self.complete_sent();
     }
 
-    /// Completes the coflows that are fully sent and whose completion depends on no incomplete coflow, and makes the
-    /// coflows that waited for them ready.
+    /// Completes the coflows that are fully sent and whose completion does not depend on any incomplete coflow, and
+    /// makes the coflows that waited for them ready.
     pub(super) fn complete_sent(&mut self) {
         // The completion of a coflow that is fully sent can still depend on other coflows. If these complete in this
         // loop, so does the coflow.

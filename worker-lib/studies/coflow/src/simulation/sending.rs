@@ -79,10 +79,10 @@ struct Own {
     rate: f64,
 }
 
-/// Ratio of a need to the sum from which it was reduced, below which the need is recomputed, because the rounding
-/// errors of subtraction would matter.
+/// A need is recomputed once it falls below this fraction of the sum from which it was reduced, because the rounding
+/// errors of subtraction would then matter.
 const CANCELLED: f64 = 1e-7;
-/// Relative difference between the end times of flows up to which the flows end in the same event.
+/// Flows whose end times differ by at most this relative amount end in the same event.
 const TOGETHER: f64 = 1e-9;
 
 impl Sending {
@@ -390,7 +390,7 @@ impl Sending {
         if let Flows::Grid(grid) = Arc::make_mut(&mut self.table).flows_mut() {
             let Buffers { lines, values, ended, .. } = &mut self.buffers;
             ended.clear();
-            // A flow ends if both of its ports have the part 1.
+            // A flow ends if the part is 1 at both of its ports.
             let ending = |range: std::ops::Range<usize>| range.filter(|port| parts[*port] == 1.0);
             for line in ending(ingress..parts.len()).map(|to| to - ingress) {
                 let flows = ending(0..ingress).map(|from| Ended { from, line, left: grid.at(from, line) });
@@ -430,10 +430,10 @@ impl Sending {
         }
     }
 
-    /// Corrects the sums for the flows in the buffer `ended`, which have ended within the interval, and so have sent
-    /// less than they would have sent at their rates in the whole interval. `planned` takes the previous remaining time
-    /// of such a flow and its ports, and returns the number of seconds by which the needs of the ports have already
-    /// been reduced for this flow. Returns the number of these flows.
+    /// Corrects the sums for the flows in the buffer `ended`. These flows ended within the interval, so they have
+    /// sent less than they would have sent at their rates in the whole interval. `planned` takes the previous
+    /// remaining time of such a flow and its ports, and returns the number of seconds by which the needs of the ports
+    /// have already been reduced for this flow. Returns the number of these flows.
     fn end(&mut self, planned: impl Fn(f64, usize, usize) -> f64) -> usize {
         let Self { needs, summed, counts, size, table, scale, .. } = self;
         let (ingress, links) = (table.ingress(), table.links());

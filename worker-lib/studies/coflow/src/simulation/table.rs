@@ -89,7 +89,7 @@ struct Index {
     columns: Vec<u32>,
 }
 
-/// Ratio of a matrix's size to the number of its incomplete flows above which it is replaced with a list.
+/// A matrix is replaced with a list once its size exceeds this multiple of the number of its incomplete flows.
 const SPARSE: usize = 8;
 
 impl Table {

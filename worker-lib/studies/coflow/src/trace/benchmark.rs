@@ -81,7 +81,7 @@ fn coflow(line: &str, ports: usize) -> Result<Arrival, String> {
     let _: u64 = words.number("number of the coflow")?;
     let time: f64 = words.number("arrival time")?;
     if !(time.is_finite() && time >= 0.0) {
-        return Err(format!("arrival time is {time} ms, expected a number of at least 0"));
+        return Err(format!("arrival time is {time} ms, expected a number >= 0"));
     }
     let mappers: usize = words.number("number of mappers")?;
     let from = (0..mappers).map(|_| words.number("port of a mapper")).collect::<Result<Vec<usize>, _>>()?;
@@ -122,10 +122,7 @@ mod tests {
         for (text, want) in [
             ("", "trace, line 1: number of ports is missing"),
             ("0 0\n", "trace, line 1: number of ports is 0, expected 1 to 65536"),
-            (
-                "4 1\n1 nan 1 0 1 1:1\n",
-                "trace, line 2: arrival time is NaN ms, expected a number of at least 0",
-            ),
+            ("4 1\n1 nan 1 0 1 1:1\n", "trace, line 2: arrival time is NaN ms, expected a number >= 0"),
             ("4\n", "trace, line 1: number of coflows is missing"),
             ("4 2\n1 0 1 0 1 1:1\n", "trace, line 1: number of coflows is 2, but 1 follow"),
             ("4 1\n1 0 x\n", "trace, line 2: number of mappers is \"x\", expected a number"),

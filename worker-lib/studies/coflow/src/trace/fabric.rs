@@ -71,12 +71,12 @@ impl FabricFile {
         Ok(file)
     }
 
-    /// Returns the fabric. `gbit` is the rate, in Gbit/s, of the ports whose rate the file does not state. `path` is
-    /// used only in error messages.
+    /// Returns the fabric. `gbit` is the rate, in Gbit/s, of the ports whose rate the file does not specify. `path`
+    /// is used only in error messages.
     ///
     /// # Errors
-    /// Fails if a rate or an oversubscription factor is out of range, if a port does not exist, if the file states the
-    /// rates of a port twice, or if a port is in two racks.
+    /// Fails if a rate or an oversubscription factor is out of range, if a port does not exist, if the file specifies
+    /// the rates of a port twice, or if a port is in two racks.
     pub fn fabric(&self, path: &Path, gbit: f64, rates: Rates) -> Result<Fabric, StudyError> {
         let [ingress, egress] = self.rates(gbit).map_err(|error| StudyError::file(path, error))?;
         let racks = self.rack.iter().enumerate();
@@ -101,7 +101,7 @@ impl FabricFile {
                 let field = || format!("port[{number}].ports");
                 check_port(field(), *port, self.ports)?;
                 if std::mem::replace(&mut is_stated[*port], true) {
-                    let expected = "ports whose rates no other entry states";
+                    let expected = "ports whose rates no other entry specifies";
                     return Err(StudyError::field(field(), port, expected));
                 }
                 for (rates, own) in rates.iter_mut().zip([entry.ingress_gbit, entry.egress_gbit]) {
@@ -196,7 +196,7 @@ mod tests {
             ),
             (
                 "ports = 2\n[[port]]\nports = [1]\ngbit = 1\n[[port]]\nports = [1]\ngbit = 2",
-                "fabric.toml: port[1].ports is 1, expected ports whose rates no other entry states",
+                "fabric.toml: port[1].ports is 1, expected ports whose rates no other entry specifies",
             ),
             (
                 "ports = 2\n[[port]]\nports = [1]",

@@ -19,7 +19,7 @@ pub struct JobFile {
     pub jobs: Vec<Job>,
 }
 
-/// Content of a file of jobs.
+/// Content of a job file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Content {
@@ -61,7 +61,7 @@ struct CollectiveEntry {
 }
 
 impl JobFile {
-    /// Reads a file of jobs. `ports` is the number of ports; each of the `jobs` has an `arrival_s` and `coflows`, and
+    /// Reads a job file. `ports` is the number of ports; each of the `jobs` has an `arrival_s` and `coflows`, and
     /// each coflow has either `flows` or a `collective` with its `kind`, `hosts` and `bytes`. docs/coflow.md contains
     /// an example.
     ///
@@ -76,7 +76,7 @@ impl JobFile {
         Self::parse(path, &read(path)?)
     }
 
-    /// Parses the content of a file of jobs. `path` is used only in error messages.
+    /// Parses the content of a job file. `path` is used only in error messages.
     ///
     /// # Errors
     /// Fails if the text is invalid.
@@ -94,7 +94,7 @@ impl JobFile {
         Ok(Self { ports, jobs: parsed })
     }
 
-    /// Returns the content of a file with these jobs, in which every coflow is written as a list of flows.
+    /// Returns the content of a job file with these jobs, in which every coflow is written as a list of flows.
     pub fn to_text(&self) -> String {
         let content = Content { ports: self.ports, jobs: self.jobs.iter().map(JobEntry::of).collect() };
         serde_json::to_string(&content).expect("finite numbers and lists are valid JSON")

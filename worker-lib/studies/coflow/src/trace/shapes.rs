@@ -49,7 +49,7 @@ impl Shape {
     }
 }
 
-/// Reads a file of shapes in one of two formats, distinguished by whether the first line contains commas:
+/// Reads a shape file in one of two formats, distinguished by whether the first line contains commas:
 ///
 /// - Each line has the number of nodes, the number of edges, and two numbers for each edge: the node before it and the
 ///   node after it. Nodes are numbered from 0.
@@ -65,7 +65,7 @@ pub fn read_shapes(path: &Path) -> Result<Vec<Shape>, StudyError> {
     parse_shapes(&read(path)?, path)
 }
 
-/// Parses the content of a file of shapes, as [`read_shapes`] does. `path` is used only in error messages.
+/// Parses the content of a shape file, as [`read_shapes`] does. `path` is used only in error messages.
 ///
 /// # Errors
 /// Fails if a line is invalid or if dependencies form a cycle; the error names the line.

@@ -45,7 +45,7 @@ fn coflows(job: &Job) -> Value {
     content["jobs"][0]["coflows"].clone()
 }
 
-/// Cluster that sends exactly at the rates that the agent states.
+/// Cluster that sends at exactly the rates that the agent returns.
 struct Cluster {
     agent: Agent,
     time: f64,
@@ -312,7 +312,7 @@ fn invalid_requests_are_refused_by_field() {
     check_refusals([
         (
             json!({"rates": true, "time_s": 4}),
-            "time_s is 4, expected a number of seconds from 5, the time of the previous request, to 1e12",
+            "time_s is 4, expected a number of seconds between 5, the time of the previous request, and 1e12",
         ),
         (
             json!({"remove": "a", "finished": []}),

@@ -143,9 +143,9 @@ fn invalid_training_settings_are_reported_by_name() {
     let text = |config| refused(config, task());
     assert_eq!(text(DeepWeaveConfig { agents: 0, ..config.clone() }), "agents is 0, expected 1 to 4096");
     let wrong = DeepWeaveConfig { interarrivals: vec![1.0, -2.0], ..config.clone() };
-    assert_eq!(text(wrong), "interarrivals is -2, expected numbers of seconds of at least 0");
+    assert_eq!(text(wrong), "interarrivals is -2, expected numbers of seconds >= 0");
     let wrong = DeepWeaveConfig { coflow_share: 1.5, ..config.clone() };
-    assert_eq!(text(wrong), "coflow_share is 1.5, expected a number above 0, at most 1");
+    assert_eq!(text(wrong), "coflow_share is 1.5, expected a number above 0 and at most 1");
     assert_eq!(
         text(DeepWeaveConfig { coflows_max: 3, ..small(NetKind::Paper) }),
         "number of coflows of job 3 is 4, expected at most 3, the maximum that the network supports"

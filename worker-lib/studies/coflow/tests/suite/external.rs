@@ -35,8 +35,8 @@ fn the_example_in_python_gives_the_completion_times_of_sebf() {
     }
 }
 
-/// Program that answers every request with the ids of its coflows, sorted by the key that a Python expression gives for
-/// a coflow `c`, whose job is `j`; `rest` has the further fields of the answer.
+/// Program that answers every request with the ids of its coflows, sorted by a key: a Python expression in which `c`
+/// is the coflow and `j` is its job. `rest` contains the further fields of the answer.
 fn sorting(key: &str, rest: &str) -> String {
     let python = format!(
         "import json, sys\n\
@@ -91,14 +91,14 @@ fn an_invalid_order_ends_the_comparison_with_one_error() {
         let command = format!("mine=read line; echo '{{}}'; read line; echo '{answer}'; cat > /dev/null");
         failure(PROGRAM, &["evaluate", &command, "--job-file", file.to_str().unwrap()])
     };
-    let each = "the id of a coflow of the request, each once";
+    let each = "the id of a coflow in the request, listed only once";
     for (answer, error) in [
         (r#"{"order": [0, 0], "sharing": "madd"}"#, format!("order[1] is 0, expected {each}")),
         (r#"{"order": [2, 0, 1], "sharing": "madd"}"#, format!("order[0] is 2, expected {each}")),
         (r#"{"order": [-1], "sharing": "madd"}"#, format!("order[0] is -1, expected {each}")),
         (
             r#"{"order": [1], "sharing": "madd"}"#,
-            "length of order is 1, expected 2, all coflows of the request; coflow 0 is missing".to_owned(),
+            "length of order is 1, expected 2, one entry for each coflow; coflow 0 is missing".to_owned(),
         ),
         (
             r#"{"order": [0, 1], "sharing": "fast"}"#,
@@ -106,7 +106,7 @@ fn an_invalid_order_ends_the_comparison_with_one_error() {
         ),
         (
             r#"{"order": [0, 1], "sharing": "madd", "look_again_s": 0}"#,
-            "look_again_s is 0, expected a number of seconds of at least 0.001".to_owned(),
+            "look_again_s is 0, expected a number of seconds >= 0.001".to_owned(),
         ),
     ] {
         assert_eq!(of(answer), format!("iswitch-coflow: policy mine, request 1: {error}"));

@@ -90,7 +90,7 @@ fn other_fabrics_are_refused_or_reported() {
     let warned = |args: &[&str]| {
         let output = output(directory, &[&compare[..], args].concat());
         assert!(output.status.success(), "{output:?}");
-        String::from_utf8_lossy(&output.stderr).contains("ports or racks with other rates")
+        String::from_utf8_lossy(&output.stderr).contains("ports or racks whose rates differ")
     };
     assert!(warned(&[]) && !warned(&["--fabric", "fabric.toml"]));
 
@@ -99,10 +99,7 @@ fn other_fabrics_are_refused_or_reported() {
         r#"{"ports": 3, "jobs": [{"arrival_s": 0, "coflows": [{"flows": [[0, 1, 1e9], [2, 1, 5e8]]}]}]}"#;
     std::fs::write(directory.join("jobs.json"), jobs).unwrap();
     let text = error(directory, &["evaluate", "run", "--job-file", "jobs.json"]);
-    assert!(
-        text.contains("ports of the fabric of the training run is 8, expected 3, as in the jobs"),
-        "{text}"
-    );
+    assert!(text.contains("ports of the training run's fabric is 8, expected 3, as in the jobs"), "{text}");
     run(directory, &["evaluate", "run", "--job-file", "jobs.json", "--capacity", "1"]);
     let text = error(directory, &["train", "--fabric", "fabric.toml", "--ports", "8"]);
     assert!(text.contains("cannot be used with"), "{text}");

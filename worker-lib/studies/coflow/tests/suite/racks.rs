@@ -23,7 +23,7 @@ fn rack(name: &str, ports: &[usize], gbit: f64) -> Rack {
     Rack { name: name.to_owned(), ports: ports.to_vec(), uplink_gbit: gbit, downlink_gbit: gbit }
 }
 
-/// Returns two racks of two ports of 1 Gbit/s each, whose links have an oversubscription factor of 2.
+/// Returns two racks of two 1 Gbit/s ports each, whose links have an oversubscription factor of 2.
 fn two_racks(rates: Rates) -> Fabric {
     let racks = [rack("a", &[0, 1], 1.0), rack("b", &[2, 3], 1.0)];
     Fabric::of_rates(&[1.0; PORTS], &[1.0; PORTS], &racks, rates).unwrap()

@@ -22,7 +22,7 @@ impl Policy for NarrowestFirst {
     }
 }
 
-/// Compares the policy with first-in-first-out and with Varys: mean job completion time in seconds.
+/// Compares the policy's mean job completion time, in seconds, with those of first-in-first-out and Varys.
 pub(crate) fn compare(draws: u64) -> Result<Figures, StudyError> {
     let inputs = Inputs::default();
     let (trace, fabric) = inputs.coflows()?;

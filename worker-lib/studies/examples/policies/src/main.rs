@@ -1,4 +1,4 @@
-//! A policy of your own for each study, compared with policies of iSwitch on the same draws.
+//! A policy of your own for each study, compared with iSwitch's built-in policies on the same draws.
 //!
 //!     cargo run --release
 //!
@@ -10,10 +10,10 @@ mod routing;
 
 use iswitch_routing::StudyError;
 
-/// Number of draws; a draw's number determines all of its random inputs.
+/// Number of draws. The index of a draw determines all of its random inputs.
 const DRAWS: u64 = 5;
 
-/// Policies, and the mean of the study's figure over the draws for each of them. Lower is better.
+/// Name of each policy, and the mean of the study's metric over the draws. Lower is better.
 type Figures = Vec<(&'static str, f64)>;
 
 fn main() -> Result<(), StudyError> {
@@ -28,7 +28,7 @@ fn main() -> Result<(), StudyError> {
     Ok(())
 }
 
-/// Returns the mean of a figure over all draws.
+/// Returns the mean of a metric over all draws.
 fn mean(draws: u64, of: impl FnMut(u64) -> Result<f64, StudyError>) -> Result<f64, StudyError> {
     let sum = (1..=draws).map(of).sum::<Result<f64, StudyError>>()?;
     Ok(sum / draws as f64)
@@ -38,7 +38,7 @@ fn mean(draws: u64, of: impl FnMut(u64) -> Result<f64, StudyError>) -> Result<f6
 mod tests {
     use super::*;
 
-    /// Returns the figure of a policy divided by that of another one.
+    /// Returns the metric of a policy divided by that of another one.
     fn ratio(figures: &Figures, policy: &str, other: &str) -> f64 {
         let of =
             |name: &str| figures.iter().find(|(policy, _)| *policy == name).expect("a policy of the table").1;

@@ -13,7 +13,7 @@ use super::{Figures, mean};
 const NODES: usize = 4;
 const GPUS_PER_NODE: usize = 8;
 const JOBS: usize = 60;
-/// Failures of a GPU per year.
+/// Failure rate of each GPU, in failures per year.
 const FAILURE_RATE: f64 = 4.0;
 
 /// Starts the job with the least remaining work first. Jobs that do not fit wait, and later jobs may start before them.
@@ -39,7 +39,7 @@ fn scenario(draw: u64) -> Result<Scenario, StudyError> {
     Scenario::new(cluster, pool.jobs().to_vec(), failures, options)
 }
 
-/// Compares the policy with random GPUs and with best fit: mean job completion time in hours.
+/// Compares the policy's mean job completion time, in hours, with those of random placement and best fit.
 pub(crate) fn compare(draws: u64) -> Result<Figures, StudyError> {
     let mean_of = |outcome: Outcome| outcome.mean_completion_time().unwrap_or(f64::NAN) / 3600.0;
     let ours = |spec: PolicySpec| mean(draws, |draw| Ok(mean_of(spec.run(&scenario(draw)?, draw)?)));

@@ -45,7 +45,7 @@ fn route_switch(queues: &Queues, (stage, switch): (usize, usize), routing: &mut 
     }
 }
 
-/// Compares the policy with random links and with join-the-shortest-queue: mean delay in slots.
+/// Compares the policy's mean delay, in slots, with those of random links and join-the-shortest-queue.
 pub(crate) fn compare(draws: u64) -> Result<Figures, StudyError> {
     let shape = Shape::new(3, 8)?;
     let delay = |policy: &dyn Fn(u64) -> Box<dyn Policy>| {

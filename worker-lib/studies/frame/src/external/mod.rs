@@ -2,7 +2,7 @@
 //!
 //! A run starts the program, sends a [greeting](Greeting) that describes the run, and then one request for each
 //! decision. Each request is one line of JSON on the program's standard input, and the program answers it with one line
-//! of JSON on its standard output, an object. If the object has the key `error`, the run fails with this error. The
+//! of JSON on its standard output, an object. If the object has the `error` key, the run fails with this error. The
 //! studies define the requests and answers, in their modules `policy::external`.
 
 mod program;
@@ -29,9 +29,9 @@ pub const NAME_LEN_MAX_BYTES: usize = 64;
 const ANSWER_TIMEOUT_MAX_S: f64 = 604_800.0;
 
 /// Help on external policies for the list of policies that a command accepts.
-pub const EXTERNAL_HELP: &str = "NAME=COMMAND (an external policy: sh runs COMMAND, which answers each decision, a \
-    line of JSON on its standard input, with a line of JSON on its standard output; the guide describes the requests \
-    under \"Policies of your own\")";
+pub const EXTERNAL_HELP: &str = "NAME=COMMAND (an external policy: sh runs COMMAND, which reads each decision as a \
+    line of JSON on its standard input and answers it with a line of JSON on its standard output; the guide describes \
+    the requests under \"Policies of your own\")";
 
 /// Arguments of the commands that run external policies.
 #[derive(Args, Clone, Copy, Debug)]
@@ -111,7 +111,7 @@ impl External {
         &self.name
     }
 
-    /// Returns the error of a command that accepts only policies of the study.
+    /// Returns the error for a command that accepts only policies of the study.
     pub fn refusal(&self, command: &str) -> anyhow::Error {
         anyhow!(
             "policy is {}={}, expected a policy of iSwitch, because `{command}` does not run external policies",
@@ -188,13 +188,13 @@ impl Default for Describe {
 }
 
 impl Describe {
-    /// Returns whether a description of the service is asked for.
+    /// Returns whether a description of the service is requested.
     pub fn is_asked(&self) -> bool {
         !matches!(self, Self::Flag(false))
     }
 
-    /// Checks that a greeting is that of a run which the service can serve: a run of `study` in which each of `fields`
-    /// has the given value.
+    /// Checks that the service can serve the run that a greeting describes: a run of `study` in which each of
+    /// `fields` has the given value.
     ///
     /// # Errors
     /// Names the first field that does not have the given value.

@@ -16,19 +16,21 @@ use serde_json::Value as Json;
 use super::{External, SEED_VARIABLE};
 use crate::StudyError;
 
-/// Time in which a program must exit after its standard input has ended, before it is killed.
+/// Time that a program has to exit after its standard input is closed, before it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time for which the error about a program that has closed its standard output waits for the exit status.
+/// Maximum time to wait for the exit status of a program that has closed its standard output, before the error is
+/// returned without it.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
 /// Longest interval between checks of whether a program has exited.
 const POLL_MAX: Duration = Duration::from_millis(20);
 /// Size of a read from the pipe, in bytes: the capacity of a pipe on Linux.
 const READ_LEN_BYTES: usize = 1 << 16;
-/// Number of characters of an invalid answer that an error shows.
+/// Maximum number of characters of an invalid answer that an error shows.
 const SHOWN_CHARS: usize = 200;
 
-/// Running program of an external policy. When this value is dropped, the program's standard input ends; a program that
-/// does not exit within 5 seconds is killed, as are all processes that it has left behind in its process group.
+/// Running program of an external policy. When this value is dropped, the program's standard input is closed; a
+/// program that does not exit within 5 seconds is killed, as are all processes that it has left behind in its process
+/// group.
 #[derive(Debug)]
 pub struct Program {
     name: String,
@@ -36,20 +38,21 @@ pub struct Program {
     /// Standard input of the program; `None` once it is closed.
     input: Option<ChildStdin>,
     output: ChildStdout,
-    /// Bytes that have been read and belong to no answer yet.
+    /// Bytes that have been read but are not part of a complete answer yet.
     received: Vec<u8>,
     /// Number of requests that have been sent, including the greeting.
     requests: u64,
     timeout: Duration,
     answer_len_max_bytes: usize,
-    /// Whether the program has exceeded its time limit, so that it is killed without delay.
+    /// Whether the program has exceeded its time limit and must therefore be killed without delay.
     is_late: bool,
     /// Exit status, once the program has been waited for.
     status: Option<ExitStatus>,
 }
 
 impl Program {
-    /// Starts the program of a policy in a process group of its own. Its standard error is that of this process.
+    /// Starts the program of a policy in a process group of its own. The program inherits this process's standard
+    /// error.
     pub(super) fn spawn(
         external: &External,
         seed: u64,
@@ -83,7 +86,8 @@ impl Program {
             is_late: false,
             status: None,
         };
-        // The pipes have a time limit. The program's own ends still block.
+        // Reads and writes have a time limit, so this process's ends of the pipes do not block. The program's ends
+        // still do.
         let set = |fd: &dyn AsFd| rustix::io::ioctl_fionbio(fd.as_fd(), true);
         let is_set =
             program.input.iter().try_for_each(|input| set(input)).and_then(|()| set(&program.output));
@@ -94,7 +98,7 @@ impl Program {
     /// Sends a request and returns the answer; `form` describes the expected answer for error messages.
     ///
     /// # Errors
-    /// Fails if the program ends, does not answer in time, or answers with an error, with a line that is too long or
+    /// Fails if the program exits, does not answer in time, or answers with an error, with a line that is too long or
     /// with anything that is not an `A`. The error names the policy and the request.
     pub fn ask<A: DeserializeOwned>(
         &mut self,
@@ -209,8 +213,8 @@ impl Program {
         }
     }
 
-    /// Writes as much of a line as the pipe accepts. If the program has closed its standard input, drops the rest: the
-    /// program may still have answered.
+    /// Writes as much of a line as the pipe accepts. If the program has closed its standard input, drops the rest
+    /// without an error, because the program may still have answered.
     fn write(&mut self, unsent: &mut &[u8]) -> Result<(), StudyError> {
         let Some(input) = &mut self.input else {
             *unsent = &[];
@@ -245,7 +249,7 @@ impl Program {
     fn ended(&mut self) -> StudyError {
         let status = match self.exited(STATUS_TIMEOUT).then(|| self.end()).flatten() {
             Some(status) => format!("the program has ended with {status}"),
-            None => "the program has closed its standard output and still runs".to_owned(),
+            None => "the program has closed its standard output but is still running".to_owned(),
         };
         let answer = if self.received.is_empty() {
             "missing".to_owned()
@@ -255,7 +259,7 @@ impl Program {
         self.error(&StudyError::field("answer", answer, format!("one line of JSON; {status}")))
     }
 
-    /// Returns whether the program exits within this time. Its process remains until [`Self::end`].
+    /// Returns whether the program exits within this time. The process is not reaped before [`Self::end`].
     fn exited(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         let mut pause = Duration::from_millis(1);
@@ -270,11 +274,11 @@ impl Program {
         true
     }
 
-    /// Kills all processes of the program that are left, and returns its exit status. The process group cannot belong
-    /// to another program, because the process that leads it has not been waited for.
+    /// Kills all remaining processes of the program, and returns its exit status. The process group cannot belong to
+    /// another program, because the process that leads it has not been waited for.
     fn end(&mut self) -> Option<ExitStatus> {
         if self.status.is_none() {
-            // Fails if no process is left.
+            // This fails only if no process is left.
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
             self.status = self.child.wait().ok();
         }
@@ -310,7 +314,7 @@ mod tests {
         a: u32,
     }
 
-    /// Starts a program that has 100 bytes for each answer.
+    /// Starts a program whose answers may be at most 100 bytes long.
     fn start(command: &str) -> Result<Program, StudyError> {
         let external = External::new("mine", command).unwrap();
         external.start("test", 7, &json!({ "size": 2 }), 100)
@@ -359,7 +363,7 @@ mod tests {
         let closed = "read line; echo '{}'; read line; exec >&-; exec sleep 1000";
         let error = failure(closed);
         assert!(
-            error.ends_with("JSON; the program has closed its standard output and still runs"),
+            error.ends_with("JSON; the program has closed its standard output but is still running"),
             "{error}"
         );
         let cut = "read line; echo '{}'; read line; printf '{\"a\"'";

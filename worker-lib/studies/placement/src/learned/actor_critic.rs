@@ -1,8 +1,8 @@
 //! The patent's training method, with a value network, a policy network and a replay buffer.
 //!
 //! Samples in the replay buffer come from older policies. Each sample is weighted by the ratio of the current
-//! probability of its action to the probability when the action was taken, up to a maximum ratio. Without such weights,
-//! the samples would not give a policy gradient; the patent does not say how it weights samples.
+//! probability of its action to the probability when the action was taken, up to a maximum ratio. Without such
+//! weights, the samples would not yield a policy gradient; the patent does not specify how it weights samples.
 
 use std::sync::Arc;
 

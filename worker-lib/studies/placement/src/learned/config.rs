@@ -67,7 +67,7 @@ pub struct PlacementConfig {
     pub young_daly: bool,
     /// Time to write a checkpoint, in seconds; above 0 with `young_daly`.
     pub checkpoint_cost: f64,
-    /// Adam learning rate in the first iteration; it falls linearly to 0.
+    /// Adam learning rate in the first iteration; it decays linearly to 0.
     pub learning_rate: f32,
     /// Weight of the entropy of the policy's choices in the objective.
     pub entropy_weight: f32,
@@ -150,11 +150,11 @@ impl PlacementConfig {
             ("significance", self.significance),
         ] {
             if !at_least_zero(value) {
-                return Err(StudyError::field(name, value, "a number of at least 0"));
+                return Err(StudyError::field(name, value, "a number >= 0"));
             }
         }
         if let Some(wrong) = self.checkpoint_intervals.iter().find(|it| !at_least_zero(**it)) {
-            return Err(StudyError::field("checkpoint_intervals", wrong, "numbers of at least 0 seconds"));
+            return Err(StudyError::field("checkpoint_intervals", wrong, "numbers of seconds >= 0"));
         }
         if self.young_daly && self.checkpoint_cost == 0.0 {
             return Err(StudyError::field("checkpoint_cost", 0, "a number above 0 with young_daly"));
@@ -253,7 +253,7 @@ impl Hyperparameters for PlacementConfig {
             }
         }
         if !(self.factor_max.is_finite() && self.factor_max >= self.factor_min) {
-            let expected = format!("a number of at least factor_min, {}", self.factor_min);
+            let expected = format!("a number >= factor_min ({})", self.factor_min);
             return Err(StudyError::field("factor_max", self.factor_max, expected));
         }
         if !(self.reward_min.is_finite() && self.reward_min < 0.0) {

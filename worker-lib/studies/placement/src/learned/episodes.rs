@@ -1,5 +1,5 @@
-//! Scenarios for training and tests, and simulated runs of them. Their draw numbers start at 2^62, so that training and
-//! tests never use a draw on which policies are compared.
+//! Scenarios for training and tests, and simulated runs of them. The draw numbers of these scenarios start at 2^62, so
+//! training and tests never use a draw on which policies are compared.
 
 use rand::RngExt as _;
 

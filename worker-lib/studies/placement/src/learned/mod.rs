@@ -2,8 +2,8 @@
 //!
 //! The patent's network identifies a GPU by its index in the output, so it fits only one cluster. The shared network
 //! scores one GPU, one waiting job or one running job at a time, from its features, and therefore works for clusters of
-//! any size. Its output is added to the numbers on which the rule [`Saving`](super::policy::Saving) bases its
-//! decisions. Before any training, the output is 0, so the decisions are those of the rule.
+//! any size. Its output is added to the values on which the rule [`Saving`](super::policy::Saving) bases its decisions.
+//! Before any training, the output is 0, so the decisions are those of the rule.
 //!
 //! | module | content |
 //! |---|---|

@@ -28,7 +28,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Creates a sample from `(asked, weeks)`, a flag for each GPU that states whether it is taken, and `(action,
+    /// Creates a sample from `(asked, weeks)`, a flag for each GPU that indicates whether it is taken, and `(action,
     /// log_probability)`. The reward is set later.
     pub fn new((asked, weeks): (u32, f32), taken: &[bool], (action, log_probability): (u32, f32)) -> Self {
         let word = |chunk: &[bool]| {

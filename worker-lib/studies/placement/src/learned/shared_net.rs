@@ -23,7 +23,7 @@ pub enum Head {
     Save,
 }
 
-/// Shared network. Each head is a perceptron with one hidden layer. A head's output is added to a number on which a
+/// Shared network. Each head is a perceptron with one hidden layer. A head's output is added to a value on which a
 /// hand-written rule bases its decision; before any training, this output is 0. The caller holds the parameters.
 #[derive(Clone, Debug)]
 pub struct SharedNet {

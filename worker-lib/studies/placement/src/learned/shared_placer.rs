@@ -1,7 +1,7 @@
-//! Placer with the shared network: the rule [`Saving`](crate::policy::Saving), with the output of a head of the network
-//! added to each number by which the rule decides.
+//! A placer that uses the shared network. It follows the rule [`Saving`](crate::policy::Saving), but adds the output of
+//! one network head to each value on which the rule bases a decision.
 //!
-//! | head | the rule's number | decision that the head changes |
+//! | head | the rule's value | decision that the head changes |
 //! |---|---|---|
 //! | order | the logarithm of a job's GPU-seconds | which waiting job is first |
 //! | pick | the negative logarithm of a GPU's failure rate | which GPUs a job gets |
@@ -88,7 +88,7 @@ pub struct SharedPlacer {
 }
 
 impl SharedPlacer {
-    /// Creates a placer from a network and its parameters; `suspends` states whether the placer may suspend jobs.
+    /// Creates a placer from a network and its parameters; `suspends` indicates whether the placer may suspend jobs.
     ///
     /// # Panics
     /// Panics if the number of parameters does not match the network.
@@ -114,8 +114,8 @@ impl SharedPlacer {
         self.random.map(|random| random.score).unwrap_or_default()
     }
 
-    /// Returns the best `count` items by the sum of the rule's number and the head's output. With exploration, returns
-    /// a random choice whose probabilities depend on these sums.
+    /// Returns the best `count` items by the sum of the rule's value and the head's output. With exploration, returns a
+    /// random choice whose probabilities depend on these sums.
     fn choose(
         &mut self,
         head: Head,

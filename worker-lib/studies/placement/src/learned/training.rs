@@ -1,7 +1,7 @@
 //! Training with one or more workers.
 //!
 //! The environments of an iteration are divided among the workers. The workers' contributions to the gradient are
-//! summed as integers, so that the network is bit-identical for any number of workers.
+//! summed as integers, so the network is bit-identical for any number of workers.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

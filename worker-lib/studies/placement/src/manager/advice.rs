@@ -16,8 +16,8 @@ pub struct Advice {
     pub suspend: Vec<String>,
     /// Jobs to start.
     pub start: Vec<ManagedStart>,
-    /// Number of seconds, at least 1, after which the policy wants to decide again even if nothing happens until then;
-    /// null if it decides only after events.
+    /// Number of seconds, at least 1, after which the policy must be consulted again even if nothing happens before
+    /// then; null if it decides only after events.
     pub look_again_s: Option<f64>,
 }
 
@@ -129,7 +129,7 @@ impl Occupancy {
         let mut occupancy = Self { first, of_job, is_taken: vec![false; gpus] };
         let jobs = managed.jobs.iter().enumerate();
         let mut all: Vec<_> = jobs.flat_map(|(at, job)| job.on.iter().map(move |held| (at, held))).collect();
-        // Allocations whose GPUs the manager names come before those for which it gives only a number.
+        // Allocations with known GPU indices come before those for which the manager reports only a number of GPUs.
         all.sort_by_key(|(_, held)| held.gpus.is_empty());
         for (at, held) in all {
             let (job, node) = (&managed.jobs[at], &managed.nodes[held.node]);

@@ -112,7 +112,7 @@ struct Resources {
 struct PodStatus {
     #[serde(default)]
     phase: String,
-    /// Time at which the pod started, in UTC and in the format of RFC 3339.
+    /// Time at which the pod started, in UTC and in RFC 3339 format.
     start_time: Option<String>,
     #[serde(default)]
     container_statuses: Vec<ContainerStatus>,
@@ -126,8 +126,8 @@ struct ContainerStatus {
 }
 
 /// Reads the files that list the nodes and the pods. `resource` is the name of the GPU resource, usually
-/// [`GPU_RESOURCE`], and `now` the time at which the files were written, in seconds since the Unix epoch. All pods of a
-/// group form one job.
+/// [`GPU_RESOURCE`], and `now` is the time at which the files were written, in seconds since the Unix epoch. All pods
+/// of a group form one job.
 ///
 /// # Errors
 /// Fails if a file cannot be read, an entry is invalid, or a pod runs on an unknown node. The error names the file, the
@@ -227,9 +227,9 @@ fn add_pod(
         group.waiting = group.waiting.saturating_add(gpus);
         return Ok(());
     };
-    let node = *known
-        .get(on)
-        .ok_or_else(|| format!("spec.nodeName is {on}, expected a node with GPUs from the file of nodes"))?;
+    let node = *known.get(on).ok_or_else(|| {
+        format!("spec.nodeName is {on}, expected one of the nodes with GPUs in the node file")
+    })?;
     group.on.push(Held { node, count: gpus, gpus: Vec::new() });
     if let Some(start) = &pod.status.start_time {
         let start: Timestamp = start.parse().map_err(|_| {

@@ -55,7 +55,7 @@ struct ListedNode {
 #[derive(Deserialize)]
 struct JobsFile {
     jobs: Option<Vec<ListedJob>>,
-    /// Time of the listing, in seconds since the Unix epoch. Slurm 22.05 does not give it.
+    /// Time of the listing, in seconds since the Unix epoch. Slurm 22.05 does not report it.
     last_update: Option<Amount>,
 }
 
@@ -272,9 +272,9 @@ fn place(
 ) -> Result<Vec<Held>, String> {
     let mut on = Vec::new();
     for (name, HeldGres { count, indices }) in names.iter().zip(details).filter(|(_, it)| it.count > 0) {
-        let node = *known
-            .get(name)
-            .ok_or_else(|| format!("nodes has {name}, expected a node with GPUs from the file of nodes"))?;
+        let node = *known.get(name).ok_or_else(|| {
+            format!("nodes contains {name}, expected only nodes with GPUs in the node file")
+        })?;
         let most = managed.nodes[node].gpus;
         let last = indices.iter().max().map_or(count, |last| count.max(last + 1));
         if last > most {

@@ -48,11 +48,11 @@ impl Placer for Plan {
     }
 }
 
-/// Returns the plan that has the lowest mean makespan of `count` random plans. The mean is taken over
+/// Returns the plan with the lowest mean makespan among `count` random plans. The mean is taken over
 /// [`SELECTION_DRAWS`] draws of failures. These draws are independent of those of
-/// [`simulate`](crate::simulation::simulate) with any seed, so the makespan that `simulate` reports for the plan is not
-/// biased by the selection. The result corresponds to the patent's baseline T_Random, but needs no knowledge of future
-/// failures.
+/// [`simulate`](crate::simulation::simulate) with any seed, so the makespan that `simulate` reports for the plan is
+/// not biased by the selection. The result corresponds to the patent's baseline T_Random, but requires no knowledge
+/// of future failures.
 ///
 /// # Errors
 /// Returns the errors of [`simulate_draw`].

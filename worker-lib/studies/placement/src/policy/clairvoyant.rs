@@ -8,7 +8,7 @@ use crate::state::State;
 use iswitch_learn::algorithms::streams::Purpose;
 
 /// Placer that knows when each GPU will fail. It starts jobs first in, first out, each on the free GPUs whose next
-/// failure is latest. No real policy can do this; its results show the maximum possible gain from the choice among free
+/// failure is latest. No real policy can do this; the results show the maximum possible gain from the choice among free
 /// GPUs.
 #[derive(Debug)]
 pub struct Clairvoyant<'a> {

@@ -18,9 +18,9 @@
 //! "7", "gpus": [4, 5]}]}`, have the form that [`agent`](crate::agent) describes. A request follows each event after
 //! which a job waits or runs. It contains all fields of each GPU, with the estimates of failure rates that the policies
 //! of this crate use, and all fields of each job that waits or runs, in order of arrival. A GPU that works but is held
-//! by a job that waits for the repair of another GPU is `draining`; such a job is not listed. The program decides alone
-//! which jobs start: the rule of the queue (`--queueing`) does not apply. With `look_again_s`, at least 1, in an
-//! answer, the program is asked again after this number of seconds if no event occurs before.
+//! by a job that waits for the repair of another GPU is `draining`; such a job is not listed. The program alone decides
+//! which jobs start: the queueing rule (`--queueing`) does not apply. If an answer contains `look_again_s`, which is at
+//! least 1, the program is asked again after this number of seconds if no event occurs before then.
 
 use serde::{Deserialize, Serialize};
 
@@ -244,7 +244,7 @@ fn check(state: &State<'_>, answer: &Answer) -> Result<Checked, StudyError> {
     for (at, id) in answer.suspend.iter().enumerate() {
         let running = state.active.iter().find(|job| job.to_string() == *id && state.is_running(**job));
         let running = running.filter(|job| !suspended.contains(*job));
-        let expected = "the id of a running job, each once";
+        let expected = "the id of a running job, listed only once";
         let job = *running.ok_or_else(|| StudyError::field(format!("suspend[{at}]"), id, expected))?;
         state.gpus_of(job).iter().for_each(|gpu| free[*gpu] = true);
         suspended.push(job);
@@ -254,7 +254,7 @@ fn check(state: &State<'_>, answer: &Answer) -> Result<Checked, StudyError> {
     let mut left = free.iter().filter(|is_free| **is_free).count();
     for (at, StartEntry { job: id, gpus }) in answer.start.iter().enumerate() {
         let found = waiting.iter().position(|job| job.to_string() == *id);
-        let expected = "the id of a waiting or suspended job, each once";
+        let expected = "the id of a waiting or suspended job, listed only once";
         let found = found.ok_or_else(|| StudyError::field(format!("start[{at}].job"), id, expected))?;
         let job = waiting.swap_remove(found);
         let wanted = state.job(job).gpus();
@@ -274,13 +274,13 @@ fn check(state: &State<'_>, answer: &Answer) -> Result<Checked, StudyError> {
     Ok((suspended, starts))
 }
 
-/// Takes the GPUs of the start with index `at` from the free ones.
+/// Removes the GPUs of the start with index `at` from the free GPUs.
 fn take(free: &mut [bool], gpus: &[i64], at: usize) -> Result<Vec<usize>, StudyError> {
     let mut picks = Vec::with_capacity(gpus.len());
     for (number, id) in gpus.iter().enumerate() {
         let known = usize::try_from(*id).ok().filter(|gpu| *gpu < free.len());
         let Some(gpu) = known.filter(|gpu| std::mem::take(&mut free[*gpu])) else {
-            let expected = format!("a GPU from 0 to {} that is free, each once", free.len() - 1);
+            let expected = format!("a free GPU from 0 to {}, listed only once", free.len() - 1);
             return Err(StudyError::field(format!("start[{at}].gpus[{number}]"), id, expected));
         };
         picks.push(gpu);

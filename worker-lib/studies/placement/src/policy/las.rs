@@ -4,9 +4,9 @@ use super::{Placer, consolidate};
 use crate::state::State;
 
 /// Discretised two-dimensional least attained service. Jobs are divided into queues by the GPU-seconds that they have
-/// used. A job in a lower queue has priority over jobs in higher queues, and these are suspended if it needs their
-/// GPUs; within a queue, jobs run in order of arrival. Each job gets GPUs on as few nodes as possible. The policy does
-/// not need to know the durations of jobs. The paper's promotion of starving jobs is not implemented.
+/// used. A job in a lower queue has priority over jobs in higher queues, which are suspended if it needs their GPUs;
+/// within a queue, jobs run in order of arrival. Each job gets GPUs on as few nodes as possible. The policy does not
+/// need to know the durations of jobs. The paper's promotion of starving jobs is not implemented.
 #[derive(Clone, Debug)]
 pub struct Las {
     thresholds: Vec<f64>,

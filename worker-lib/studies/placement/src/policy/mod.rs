@@ -45,14 +45,14 @@ pub trait Placer: Send {
     /// least `size` GPUs are free.
     fn place(&mut self, state: &State<'_>, job: usize, size: usize, picks: &mut Vec<usize>);
 
-    /// Returns the number of seconds after which the placer decides again even if no event occurs until then. Returns
-    /// `None` if the placer decides only after events.
+    /// Returns the number of seconds after which the placer decides again even if no event occurs before then.
+    /// Returns `None` if the placer decides only after events.
     fn look_again(&mut self, _state: &State<'_>) -> Option<f64> {
         None
     }
 
-    /// Returns the error for which the placer could not make the latest decision; the run fails with this error. The
-    /// simulation asks after each decision. Returns `None` for a placer that never fails.
+    /// Returns the error that prevented the placer from making the latest decision; the run then fails with this
+    /// error. The simulation calls this method after each decision. Returns `None` for a placer that never fails.
     fn failure(&mut self) -> Option<StudyError> {
         None
     }

@@ -104,8 +104,8 @@ fn compare(a: &(f64, usize), b: &(f64, usize)) -> std::cmp::Ordering {
 }
 
 /// Adds `size` free GPUs on as few nodes as possible to `picks`. The nodes with the most free GPUs come first, and all
-/// of their free GPUs are taken, as long as the job needs that many. The rest are taken from the node that has the
-/// fewest free GPUs of all nodes with enough free GPUs.
+/// of their free GPUs are taken, as long as the job needs that many. The rest are taken from the node with the fewest
+/// free GPUs among those that have enough.
 pub fn consolidate(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     consolidate_in(state, Level::Node, state.free_gpus(), size, picks);
 }

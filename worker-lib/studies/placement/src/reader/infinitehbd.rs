@@ -41,7 +41,7 @@ pub fn read_infinitehbd(path: &Path) -> Result<NodeTrace, StudyError> {
             StudyError::file(path, format!("event {number}: {field} is {value}, expected {expected}"))
         };
         if !(event.time.is_finite() && event.time >= 0.0) {
-            return Err(fail("event_time", &event.time, "a number of days of at least 0"));
+            return Err(fail("event_time", &event.time, "a number of days >= 0"));
         }
         let is_start = match event.kind.as_str() {
             "fault_start" => true,

@@ -32,7 +32,7 @@ pub struct Throughputs {
 
 impl Throughputs {
     /// Reads Gavel's `simulation_throughputs.json`. For each type of GPU, such as `v100`, and each `('KIND', GPUS)`,
-    /// the file gives two kinds of throughput, in steps per second: one for a job that runs alone (`null`) and one for
+    /// the file has two kinds of throughput, in steps per second: one for a job that runs alone (`null`) and one for
     /// a job that shares its GPUs with another. The latter is ignored.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Throughputs {
             let alone = alone.ok_or_else(|| {
                 let null = value.get("null").map_or_else(|| "missing".to_owned(), Value::to_string);
                 fail(format!(
-                    "throughput of {key} on {gpu_type} (key null) is {null}, expected a number of at least 0"
+                    "throughput of {key} on {gpu_type} (key null) is {null}, expected a number >= 0"
                 ))
             })?;
             throughputs.of.entry(kind.to_owned()).or_default().insert(gpus, alone);

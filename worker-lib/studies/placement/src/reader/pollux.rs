@@ -22,8 +22,8 @@ struct Step {
 /// Reads a workload from a table with the columns `time,application,num_replicas,batch_size`. `applications` is a
 /// folder that has a subfolder for each application, in which `validation-BATCH.csv` gives the number of training
 /// steps, and `scalability.csv` and `placements.csv` give measured step times. A job's duration is the number of steps
-/// times the step time, both at the job's batch size and on the number of GPUs that it asks for. The step time is the
-/// one measured at the nearest number of GPUs and at the nearest batch size per GPU; a batch larger than the largest
+/// times the step time, at the job's batch size and on the number of GPUs that it asks for. The step time is the one
+/// measured at the nearest number of GPUs and at the nearest batch size per GPU; a batch larger than the largest
 /// measured one is divided into several smaller ones (gradient accumulation).
 ///
 /// # Errors

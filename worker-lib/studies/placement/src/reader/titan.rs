@@ -57,7 +57,7 @@ impl Life {
         }
         let seconds: f64 = row.number(3)?;
         if !(seconds >= 0.0 && seconds.is_finite()) {
-            return Err(format!("duration is {seconds}, expected a number of seconds of at least 0"));
+            return Err(format!("duration is {seconds}, expected a number of seconds >= 0"));
         }
         self.seconds += seconds;
         if seconds >= self.longest {

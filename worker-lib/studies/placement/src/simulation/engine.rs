@@ -16,8 +16,8 @@ use iswitch_study::StudyError;
 /// simulated time advances.
 const LOOK_AGAIN_MIN: f64 = 1.0;
 
-/// Maximum number of events and decisions of the placer in a simulation. A simulation with this many events takes from
-/// several minutes to an hour.
+/// Maximum number of events and placer decisions in a simulation. A simulation with this many events takes from several
+/// minutes to an hour.
 pub const EVENTS_MAX: u64 = 100_000_000;
 
 /// Event of a job or a GPU. An observer receives it together with the state after the event.
@@ -25,8 +25,8 @@ pub const EVENTS_MAX: u64 = 100_000_000;
 pub enum Event {
     /// A job started on the GPUs that it holds in the given state.
     Start(usize),
-    /// A failure of a GPU stopped a job. If the failure is that of a failure domain, further jobs that it stops may
-    /// still be shown as running in the state.
+    /// A failure of a GPU stopped a job. If a failure domain failed, other jobs that its failure stops may still appear
+    /// as running in the state.
     Hit {
         /// Number of the job.
         job: usize,
@@ -383,7 +383,8 @@ impl<'a, 'o> Simulation<'a, 'o> {
         let left = self.events_left.checked_sub(1).ok_or_else(|| {
             let field = format!("number of events in the simulation until {} s", self.state.time);
             let expected = format!(
-                "at most {EVENTS_MAX}: use shorter times between arrivals, lower failure rates or a shorter horizon"
+                "at most {EVENTS_MAX}: lower the failure rates, or shorten the simulated time (smaller interarrival \
+                 times or a shorter horizon)"
             );
             StudyError::field(field, format!("more than {EVENTS_MAX}"), expected)
         })?;

@@ -16,7 +16,7 @@ impl Scenario {
     /// Creates a scenario; `jobs` must be sorted by arrival.
     ///
     /// # Errors
-    /// Fails if a job needs more GPUs than the cluster has in addition to its spare GPUs, the jobs are not sorted by
+    /// Fails if a job needs more GPUs than the cluster has (excluding its spare GPUs), the jobs are not sorted by
     /// arrival, `failures` describes a different number of GPUs than the cluster has, or an option is out of range.
     pub fn new(
         cluster: Cluster,

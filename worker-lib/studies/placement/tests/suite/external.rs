@@ -10,7 +10,7 @@ fn with<'a>(args: &[&'a str]) -> Vec<&'a str> {
     args.iter().chain(&CLUSTER).copied().collect()
 }
 
-/// Returns the command of an external policy that is a policy of ours, served by its agent.
+/// Returns the command of an external policy whose program is the placement agent with one of the built-in policies.
 fn served(policy: &str) -> String {
     format!("mine=exec {PROGRAM} serve {policy} --gpus 32 --gpus-per-node 8 2>/dev/null")
 }
@@ -33,7 +33,8 @@ fn a_served_policy_that_suspends_jobs_is_asked_again_when_it_wants_to_be() {
     let args = ["compare", "saving", &saving, "--checkpoint", "none", "--rate-factor", "100"];
     let found = results(PROGRAM, &with(&args));
     let mean = |at: usize, field: &str| found[at][field]["mean"].as_f64().unwrap();
-    // A request gives the time since the start of a run, from which the agent computes the start with a rounding error.
+    // A request contains the time since the start of a run, from which the agent computes the start with a rounding
+    // error.
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs();
     assert!(mean(0, "suspensions") > 10.0, "{found:?}");
     assert_eq!(mean(0, "suspensions"), mean(1, "suspensions"));
@@ -102,15 +103,15 @@ fn an_invalid_decision_ends_the_comparison_with_one_error() {
     for (answer, error) in [
         (
             r#"{"suspend": ["0"], "start": []}"#,
-            "suspend[0] is 0, expected the id of a running job, each once",
+            "suspend[0] is 0, expected the id of a running job, listed only once",
         ),
         (
             r#"{"suspend": [], "start": [{"job": "1", "gpus": [0]}]}"#,
-            "start[0].job is 1, expected the id of a waiting or suspended job, each once",
+            "start[0].job is 1, expected the id of a waiting or suspended job, listed only once",
         ),
         (
             r#"{"suspend": [], "start": [], "look_again_s": 0.5}"#,
-            "look_again_s is 0.5, expected a number of seconds of at least 1",
+            "look_again_s is 0.5, expected a number of seconds >= 1",
         ),
     ] {
         assert_eq!(of(answer), format!("iswitch-place: policy mine, request 1: {error}"));
@@ -119,7 +120,7 @@ fn an_invalid_decision_ends_the_comparison_with_one_error() {
     let one = format!("mine=read line; echo '{{}}'; read line; echo '{start}'");
     let error = failure(PROGRAM, &["evaluate", &one, "--gpus", "1", "--widest", "1", "--batch", "1"]);
     let text =
-        "policy mine, request 1: start[0].gpus[0] is 1, expected a GPU from 0 to 0 that is free, each once";
+        "policy mine, request 1: start[0].gpus[0] is 1, expected a free GPU from 0 to 0, listed only once";
     assert!(error.ends_with(text), "{error}");
     let error = of(r#"{"suspend": [], "start": [{"job": "0", "gpus": [0, 1, 2, 3, 4]}]}"#);
     assert!(error.contains("request 1: length of start[0].gpus is 5, expected "), "{error}");

@@ -267,7 +267,7 @@ fn malformed_node_faults_are_reported_by_field() {
         let text = read_infinitehbd(&path).unwrap_err().to_string();
         text.split_once("faults.json: ").unwrap().1.to_owned()
     };
-    assert_eq!(wrong("6.0", "-6.0"), "event 0: event_time is -6, expected a number of days of at least 0");
+    assert_eq!(wrong("6.0", "-6.0"), "event 0: event_time is -6, expected a number of days >= 0");
     let text = wrong("fault_end", "fault_stop");
     assert_eq!(text, "event 0: event_type is \"fault_stop\", expected fault_start or fault_end");
     let text = wrong("fault_start", "fault_end");

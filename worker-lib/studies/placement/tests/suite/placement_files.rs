@@ -128,7 +128,7 @@ fn overlapping_outages_are_reported_with_their_lines() {
     );
     assert_eq!(
         refused("0,-1,5\n"),
-        "failures.csv, line 2: start of an outage of GPU 0 is -1, expected a number of seconds of at least 0"
+        "failures.csv, line 2: start of an outage of GPU 0 is -1, expected a number of seconds >= 0"
     );
 }
 

@@ -338,9 +338,9 @@ fn invalid_training_settings_are_reported_by_name() {
     let wrong = PlacementConfig { environments: 0, ..config.clone() };
     assert_eq!(text(wrong), "environments is 0, expected 1 to 4096");
     let wrong = PlacementConfig { factor_max: 0.5, ..config.clone() };
-    assert_eq!(text(wrong), "factor_max is 0.5, expected a number of at least factor_min, 3");
+    assert_eq!(text(wrong), "factor_max is 0.5, expected a number >= factor_min (3)");
     let wrong = PlacementConfig { checkpoint_intervals: vec![-1.0], ..config.clone() };
-    assert_eq!(text(wrong), "checkpoint_intervals is -1, expected numbers of at least 0 seconds");
+    assert_eq!(text(wrong), "checkpoint_intervals is -1, expected numbers of seconds >= 0");
     let wrong = PlacementConfig { pick_temperature: f64::NAN, ..config.clone() };
     assert_eq!(text(wrong), "pick_temperature is NaN, expected a number above 0");
     let wrong = PlacementConfig { gpus: 5000, ..small(Network::Patent) };

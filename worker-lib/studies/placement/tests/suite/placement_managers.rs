@@ -254,7 +254,7 @@ fn invalid_files_of_slurm_are_refused_by_field() {
     let error = |fields: Value| slurm_error(&nodes, &job(fields), None);
     assert_eq!(
         error(json!({ "nodes": "c" })),
-        "jobs: jobs[0].nodes has c, expected a node with GPUs from the file of nodes"
+        "jobs: jobs[0].nodes contains c, expected only nodes with GPUs in the node file"
     );
     assert_eq!(
         error(json!({ "gres_detail": ["gpu:5(IDX:0-4)"] })),

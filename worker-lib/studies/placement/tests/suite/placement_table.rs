@@ -228,7 +228,7 @@ fn hindsight_beats_random_and_best_of_placement() {
         let scenario = source.scenario(100.0, Checkpoint::None, seed);
         let days = |policy: PolicySpec| policy.run(&scenario, seed).unwrap().makespan / DAY;
         let (one, least) = (days(PolicySpec::Random), days(PolicySpec::Hindsight(10)));
-        // The run of the policy random is the first of the runs among which hindsight chooses.
+        // The run of the `random` policy is the first of the runs among which `hindsight` chooses.
         assert!(least <= one);
         random += one;
         hindsight += least;

@@ -22,8 +22,8 @@ pub trait Policy: Send {
     /// `routing` must be idle before the call, and the result must pass [`Routing::check`].
     fn route(&mut self, queues: &Queues, routing: &mut Routing);
 
-    /// Returns the error for which the latest call of [`Self::route`] could not route the packets; the run fails with
-    /// this error. Returns `None` for a policy that never fails.
+    /// Returns the error that prevented the latest call of [`Self::route`] from routing the packets; the run then
+    /// fails with this error. Returns `None` for a policy that never fails.
     fn failure(&mut self) -> Option<StudyError> {
         None
     }

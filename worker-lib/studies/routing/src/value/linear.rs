@@ -113,7 +113,7 @@ impl LinearFit {
         self.products.len() + self.moments.len() + 1
     }
 
-    /// Returns the value function with the smallest squared error, which is then made convex.
+    /// Finds the value function with the smallest squared error, makes it convex, and returns it.
     pub fn solve(&self) -> LinearValue {
         let weights = self.least_squares();
         let seen = |feature: usize| self.product(feature, self.len - 1);

@@ -9,7 +9,7 @@ fn with<'a>(args: &[&'a str]) -> Vec<&'a str> {
     args.iter().chain(&NETWORK).copied().collect()
 }
 
-/// Returns the command of an external policy that is a policy of ours, served by its agent.
+/// Returns the command of an external policy whose program is the routing agent with one of the built-in policies.
 fn served(policy: &str) -> String {
     format!("mine=exec {PROGRAM} serve {policy} --stages 3 --switches 4 --seed $ISWITCH_SEED 2>/dev/null")
 }

@@ -195,7 +195,7 @@ fn invalid_training_settings_are_reported_by_name() {
     );
     let other = Rates::uniform(Shape::new(3, 4).unwrap(), 0.6, 1).unwrap();
     let error = try_alone::<RoutingStudy>(config, task(&other)).err().unwrap();
-    assert_eq!(error.to_string(), "switches of the rates is 4, expected 16");
+    assert_eq!(error.to_string(), "number of switches in the rates is 4, expected 16");
     let path = directory.path().join("model.safetensors");
     let whole = std::fs::read(&path).unwrap();
     for len in [0, 10, whole.len() / 2, whole.len() - 1] {

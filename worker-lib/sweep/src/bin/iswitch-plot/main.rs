@@ -19,9 +19,9 @@ use runs::{Configuration, configurations};
 
 /// Draw the learning curves of runs as SVG
 ///
-/// Each configuration has a line: the mean return over environment steps. If a configuration has been trained with
-/// several seeds, the line is the interquartile mean (IQM) over the runs, with a band for its 95 % bootstrap interval
-/// (Agarwal et al., 2021).
+/// Each configuration is drawn as a line that shows the mean return over environment steps. If a configuration has been
+/// trained with several seeds, the line shows the interquartile mean (IQM) over the runs, with a band for its 95 %
+/// bootstrap interval (Agarwal et al., 2021).
 #[derive(Parser)]
 #[command(name = "iswitch-plot", bin_name = "iswitch plot", version, max_term_width = 79, about)]
 struct Cli {
@@ -42,7 +42,7 @@ struct Cli {
     json: bool,
 }
 
-/// Figure and its data. The keys of the JSON object are part of the public interface and must not change.
+/// A figure and its data. The keys of the JSON object are part of the public interface and must not change.
 #[derive(Serialize)]
 struct Plot {
     figure: PathBuf,

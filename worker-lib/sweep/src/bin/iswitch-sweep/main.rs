@@ -22,9 +22,9 @@ enum Cli {
     /// Train once for each seed and each combination of hyper-parameters
     ///
     /// Several runs are trained at once, each in its own process. Repeat the command after an interruption, or with
-    /// more seeds or values: finished runs are not repeated. The sweep ends with a table that has a line for each
-    /// configuration. The line contains the number of solved runs, and the interquartile mean (IQM) of the returns of
-    /// all runs with its 95 % bootstrap interval (Agarwal et al., 2021).
+    /// more seeds or values: finished runs are not repeated. At the end, the sweep prints a table with one row per
+    /// configuration: the number of solved runs, and the interquartile mean (IQM) of the returns of all runs with its
+    /// 95 % bootstrap interval (Agarwal et al., 2021).
     #[command(subcommand)]
     Train(Algorithm<Sweep>),
     /// Train one run; used internally by a sweep

@@ -16,8 +16,8 @@ use crate::pool::Pool;
 use crate::record::{Run, State};
 use crate::report::Report;
 
-/// Programs that may have locked the output directory, and what to do.
-const HOLDER: &str = "another sweep or one of its runs; wait until they have ended";
+/// Programs that may have locked the output directory, and the next step for the user.
+const HOLDER: &str = "another sweep or one of its runs";
 
 /// Plan of a sweep.
 pub(crate) struct Plan {
@@ -131,7 +131,7 @@ impl Progress {
         self.steps.set((finished + failed) as u64);
         let left =
             self.left().map_or(String::new(), |left| format!(", {} min left", left.as_secs().div_ceil(60)));
-        self.steps.show(&format!("{solved} solved, {} not solved, {failed} failed{left}", finished - solved));
+        self.steps.show(&format!("{solved} solved, {} unsolved, {failed} failed{left}", finished - solved));
     }
 
     /// Returns the estimated time until all runs are finished.

@@ -22,7 +22,7 @@ pub(crate) struct Pool<'a> {
     pub(crate) discards: bool,
     /// Locked file, which the run processes keep open so that the lock is held until they exit.
     pub(crate) lock: &'a File,
-    /// Flag that, once set, makes all running runs save a checkpoint and exit, and prevents further runs from starting.
+    /// Flag that, once set, makes all active runs save a checkpoint and exit, and prevents further runs from starting.
     pub(crate) stop: &'a AtomicBool,
 }
 
@@ -60,8 +60,7 @@ impl Pool<'_> {
         }
     }
 
-    /// Starts the process of a run in its own process group, so that Ctrl-C is delivered only to the process of the
-    /// sweep.
+    /// Starts the process of a run in its own process group, so that Ctrl-C reaches only the sweep process.
     fn start(&self, run: &Run) -> anyhow::Result<Child> {
         let mut command = run.command(self.discards)?;
         let lock = self.lock.try_clone().context("cannot duplicate the file descriptor of the lock")?;

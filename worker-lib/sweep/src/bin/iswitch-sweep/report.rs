@@ -40,7 +40,7 @@ struct Summary<'a> {
     solved: usize,
     finished: usize,
     failed: usize,
-    /// Interquartile mean of the returns with its 95 % interval.
+    /// The interquartile mean of the returns and its 95 % interval.
     estimate: Option<Estimate>,
     median: Option<f64>,
     least: Option<f64>,
@@ -136,7 +136,7 @@ impl<'a> Report<'a> {
         for summary in &self.configurations {
             text += &summary.table_row(self.solved_return);
         }
-        text += "\nThe return of a run is the mean of the last 100 episodes of training. The IQM is the mean of \
+        text += "\nThe return of a run is the mean return of the last 100 training episodes. The IQM is the mean over \
                  the runs without the lowest and the highest quarter; its interval is a percentile bootstrap \
                  interval over the runs.\n";
         if let Some(solved) = self.solved_return {
@@ -145,7 +145,7 @@ impl<'a> Report<'a> {
         text + &self.exceptions()
     }
 
-    /// Returns a list of the runs that are not solved, as text.
+    /// Returns a list of the runs that have not solved the environment, as text.
     fn exceptions(&self) -> String {
         let mut text = String::new();
         for Summary { settings, runs, .. } in &self.configurations {
@@ -177,7 +177,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Returns a figure for the learning curves, which does not contain the curves themselves.
+/// Returns the figure for the learning curves without the curves themselves: its title, its note and the solved return.
 fn figure(plan: &Plan) -> Figure {
     let (algorithm, seeds) = (plan.algorithm.to_uppercase(), plan.seeds.clone().count());
     Figure {

@@ -1,5 +1,5 @@
-//! Fits a function with burn on any number of workers: each worker computes the gradient of its own samples, the switch
-//! sums the gradients, and all workers apply the same step.
+//! Fits a function with burn on any number of workers: each worker computes the gradient on its own samples, the
+//! switch sums the gradients, and all workers apply the same step.
 //!
 //! ```sh
 //! iswitchd --udp 127.0.0.1:7711 &
@@ -39,7 +39,7 @@ impl Network {
     }
 }
 
-/// Draws random points in a square and returns them with their targets, `sin(3 x) y`.
+/// Draws random points from a square and returns them with their targets, `sin(3 x) y`.
 fn batch(device: &Device) -> (Tensor<2>, Tensor<2>) {
     let points = Tensor::<2>::random([BATCH, 2], Distribution::Uniform(-1.0, 1.0), device);
     let (x, y) = (points.clone().narrow(1, 0, 1), points.clone().narrow(1, 1, 1));
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::flex().autodiff();
     device.seed(SEED);
     let mut network = Network::new(&device);
-    // Parameters are initialised on first use; this pass does so before the seed changes.
+    // Parameters are initialised on first use. This pass initialises them before the seed changes.
     network.forward(batch(&device).0);
     let mut optimiser = AdamConfig::new().init();
     // From here, each worker draws different samples.

@@ -3,9 +3,9 @@
 //!
 //! The member sends one vector at a time, whenever the caller submits one, and learns from the answer to a Confirm
 //! which aggregate contains it. Independently of sending, it receives the sums in the order of their numbers and
-//! without gaps, so that all members that apply them have the same weights. If the switch forgets the member, the
-//! member rejoins and reports which sums it has; a vector in progress then counts as lost, because the member cannot
-//! know whether it was summed.
+//! without gaps, so all members that apply them have the same weights. If the switch forgets the member, the member
+//! rejoins and reports which sums it has; a vector in progress then counts as lost, because the member cannot know
+//! whether it was summed.
 
 mod receiver;
 mod sender;
@@ -39,7 +39,7 @@ const MAX_PENDING_DIGESTS: usize = 8;
 /// The sum of one aggregate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
-    /// Number of the aggregate.
+    /// Aggregate number.
     pub aggregate: Round,
     /// Number of worker gradients in the sum.
     pub contributions: u16,
@@ -85,7 +85,7 @@ pub struct AsyncCounters {
     pub helps: u64,
     /// Number of datagrams that had no effect: duplicate or late results, and unrecognised packets.
     pub ignored: u64,
-    /// Number of times that the switch has readmitted this member after it no longer knew the member.
+    /// Number of times that the switch has forgotten this member and readmitted it.
     pub rejoins: u64,
 }
 
@@ -111,10 +111,10 @@ pub struct AsyncProtocol {
     order_outcome: Option<Status>,
     submission: Option<Submission>,
     divergence: Option<Divergence>,
-    /// Failure that has not been returned to the caller yet. Later sums are held back until then.
+    /// Failure that has yet to be returned to the caller. Until then, later sums are held back.
     failure: Option<Failure>,
-    /// Whether the caller has missed sums and has not taken a sum since. In this case, it might not have fetched the
-    /// state from a peer yet.
+    /// Whether the caller has missed sums and has not taken a sum since. In this case, it may not yet have fetched
+    /// the state from a peer.
     lacks_state: bool,
     counters: AsyncCounters,
 }
@@ -230,8 +230,8 @@ impl AsyncProtocol {
         failure
     }
 
-    /// Sends the switch a digest of the weights after the application of an aggregate. If it differs from another
-    /// member's digest, [`Self::take_divergence`] reports it.
+    /// Sends the switch a digest of the weights after an aggregate has been applied. If this digest differs from
+    /// another member's, [`Self::take_divergence`] reports the difference.
     pub fn send_digest(&mut self, aggregate: Round, digest: u64) {
         if self.digests.len() == MAX_PENDING_DIGESTS {
             self.digests.pop_front();
@@ -307,7 +307,7 @@ impl AsyncProtocol {
         self.handle_arrival(now, Path::Unicast, class, payload, stride);
     }
 
-    /// Works like [`Self::handle_datagrams`], but for packets that arrived on the path `path`.
+    /// Works like [`Self::handle_datagrams`], but for packets that arrived on `path`.
     pub fn handle_arrival(&mut self, now: Instant, path: Path, class: Class, payload: &[u8], stride: usize) {
         for bytes in payload.chunks(stride.max(1)) {
             let is_usable = path == Path::Unicast || self.enrolment.group().is_subscribed();
@@ -349,9 +349,9 @@ impl AsyncProtocol {
             .or_else(|| sender.poll_transmit(now, requests, counters, buffer))
     }
 
-    /// Moves to another switch: ends the membership without notice, and begins to join as an instance that derives from
-    /// `instance` and must differ from those of all earlier memberships. A vector in progress is lost. The caller must
-    /// not pass further packets from the previous switch to this member.
+    /// Moves to another switch: ends the membership without notice, and begins to join as a new instance derived from
+    /// `instance`. The new instance must differ from those of all earlier memberships. A vector in progress is lost.
+    /// The caller must not pass further packets from the previous switch to this member.
     pub fn move_to(&mut self, now: Instant, instance: u32) {
         self.enrolment.set_instance(instance);
         if self.order.take().is_some() {
@@ -395,8 +395,8 @@ impl AsyncProtocol {
         let has_initial_state = self.has_initial_state();
         if let Some(known) = &mut self.membership {
             known.readmit(membership);
-            // If the caller has not fetched the learner's state yet, it must be notified of the aggregate before which
-            // it now needs that state.
+            // A caller that has not fetched the learner's state yet must be notified: it now needs the state before
+            // the aggregate `membership.start`.
             let has_state = membership.standing == Standing::Resumed || begins && has_initial_state;
             if !has_state || self.lacks_state {
                 self.miss(membership.start);
@@ -415,7 +415,7 @@ impl AsyncProtocol {
     }
 
     /// Returns whether the job began with the state of the caller and no sum has been received since. If the job then
-    /// begins anew in another incarnation, all of its members have this initial state.
+    /// starts over in another incarnation, all of its members have this initial state.
     fn has_initial_state(&self) -> bool {
         let Some(known) = &self.membership else { return false };
         let SessionConfig { job, .. } = *self.enrolment.config();
@@ -439,7 +439,7 @@ impl AsyncProtocol {
     /// Records that the caller lacks the sums before the aggregate `next`.
     fn miss(&mut self, next: Round) {
         if self.lacks_state {
-            // The sums that wait for the caller extend an older state, which perhaps no peer has any more.
+            // The sums that wait for the caller build on an older state, which perhaps no peer still has.
             self.receiver.discard_ready();
         }
         self.lacks_state = true;
@@ -476,8 +476,8 @@ impl AsyncProtocol {
 
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) {
         let Some(membership) = &mut self.membership else { return };
-        // This Ack answers a Join late, after this worker has become a member. Its epoch may be that of a rack before
-        // the topmost switch completed the job.
+        // This is a late answer to a Join: the worker is already a member. The answer may carry the epoch of a rack,
+        // from before the topmost switch completed the job.
         let is_granted_early = ack.action == Action::Join && ack.status == Status::Success && !ack.formed;
         if ack.status == Status::Challenge || is_granted_early {
             return;
@@ -525,7 +525,7 @@ impl AsyncProtocol {
             }
             (_, Action::Confirm) if !self.sender.is_about_current(request) => {}
             // A late refusal of a Join that has been admitted since, such as a JobFull that the switch sent before
-            // another lease expired.
+            // the lease of another member expired.
             (_, Action::Join) => {}
             (status, _) => self.refused(Failure::Refused(status)),
         }

@@ -14,12 +14,12 @@ use crate::worker::bitmap::Bitmap;
 use crate::worker::requests::{MAX_HELPS_AT_ONCE, Question, Requests, range_of};
 use crate::worker::timer::RetryTimer;
 
-/// Maximum number of incomplete aggregates: the next aggregate, and later ones of which results arrive early.
+/// Maximum number of incomplete aggregates: the next aggregate, and later ones whose results arrive early.
 const INCOMING_AGGREGATES: usize = 4;
 /// Memory for sums that wait for the caller, in bytes. With this memory, a caller can pause, for example to write a
 /// checkpoint, for longer than the switch keeps the sums.
 const READY_LEN_BYTES: usize = 64 << 20;
-/// Range to which the capacity for sums that wait for the caller is limited, in number of sums.
+/// Minimum and maximum capacity for sums that wait for the caller, in number of sums.
 const READY_SUMS: RangeInclusive<usize> = 4..=4096;
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Receiver {
     next: Round,
     /// History of the sums before `next` (see [`iswitch_protocol::history`]); zero if unknown.
     history: u64,
-    /// The latest aggregate of which any result was received.
+    /// The latest aggregate for which any result was received.
     latest: Round,
     /// Latest aggregate that the switch is known to have finished.
     finished: Round,
@@ -268,8 +268,8 @@ impl Receiver {
     }
 
     /// Returns the aggregate at which to continue if the switch no longer keeps those before `oldest_kept`. It is the
-    /// latest one of which any result was received, because the oldest one could have been discarded by the time it is
-    /// requested.
+    /// latest one for which any result was received, because the oldest one could have been discarded by the time it
+    /// is requested.
     pub(super) fn latest_from(&self, oldest_kept: Round) -> Round {
         if self.latest.is_before(oldest_kept) { oldest_kept } else { self.latest }
     }

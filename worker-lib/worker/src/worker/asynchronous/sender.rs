@@ -25,7 +25,7 @@ pub(super) struct Sender {
     layout: VectorLayout,
     /// Vector in progress, `[gradient_len]`; valid only while a vector is being sent.
     vector: Vec<f32>,
-    /// Number of the vector in progress or, if there is none, of the next vector.
+    /// Sequence number of the vector in progress or, if there is none, of the next vector.
     number: Round,
     current: Option<Progress>,
     /// Id of the first request that can refer to the current vector.
@@ -252,7 +252,7 @@ impl Sender {
     }
 
     fn push(&self, index: u32, buffer: &mut Vec<u8>) -> bool {
-        let index = SegmentIndex::new(index).expect("the layout has no more segments");
+        let index = SegmentIndex::new(index).expect("the layout has a segment with this index");
         let seg = Seg { index, round: self.number, contributions: 1 };
         let element = self.layout.elements().contributions();
         push_segment(&self.layout, seg, &self.vector, element, self.tag_key.as_ref(), buffer)

@@ -37,11 +37,11 @@ pub struct Admission {
 /// A worker that has joined an asynchronous job. Several threads may use it: for example, one submits vectors and
 /// another takes sums.
 ///
-/// A separate thread (the stage "GA", gradient aggregation, of the paper's pipeline) sends and receives. When dropped,
-/// the worker leaves the job.
+/// A separate thread sends and receives; it is the GA (gradient aggregation) stage of the paper's pipeline. When
+/// dropped, the worker leaves the job.
 ///
 /// If there are [standbys](JoinOptions::standbys) and the switch fails, the worker moves to the next switch. A vector
-/// under way is then lost, as after a restart of the switch.
+/// in flight is then lost, as after a restart of the switch.
 ///
 /// ```no_run
 /// use iswitch::JoinOptions;
@@ -102,7 +102,7 @@ impl Shared {
     }
 
     fn wake(&self) {
-        // If the socket is full, enough wake-ups are pending already.
+        // If the socket is full, enough wake-ups are already pending.
         let _ = (&self.wake).write(&[0]);
     }
 
@@ -224,7 +224,7 @@ impl AsyncWorker {
     /// Waits for the next sum and copies it into `sum` (`[gradient_len]`). Sums are delivered in order and without
     /// gaps. Returns the number of the aggregate and the number of worker gradients in the sum.
     ///
-    /// After [`AggregateError::MissedRounds`], sums are missing; the caller needs the state of another worker before it
+    /// After [`AggregateError::MissedRounds`], the caller lacks sums and needs the state of another worker before it
     /// applies the next sum.
     pub fn recv_sum(&self, sum: &mut [f32]) -> Result<(u32, u16), AggregateError> {
         if sum.len() != self.gradient_len {
@@ -254,7 +254,7 @@ impl AsyncWorker {
         self.shared.lock().admissions.pop_front()
     }
 
-    /// Sends the switch a digest of the weights after the application of an aggregate, for comparison with the other
+    /// Sends the switch a digest of the weights after an aggregate has been applied, for comparison with the other
     /// workers' digests. If the digests differ, [`Self::recv_sum`] fails with [`AggregateError::Diverged`].
     pub fn send_digest(&self, aggregate: u32, digest: u64) {
         self.shared.lock().digests.push(DigestRepr { round: Round::new(aggregate), digest });
@@ -268,7 +268,7 @@ impl AsyncWorker {
     }
 
     /// Clears the job at the switch and ends a halt. All workers rejoin: vectors in flight are lost, and a worker that
-    /// lacks a sum that others have received gets [`AggregateError::MissedRounds`].
+    /// is missing a sum received by others gets [`AggregateError::MissedRounds`].
     pub fn reset(&self) -> Result<(), AggregateError> {
         forgotten_is_done(self.order(ControlBody::RESET))
     }
@@ -316,7 +316,7 @@ struct Network {
     /// Options of the worker; `switch` is the switch that it uses at present.
     options: JoinOptions,
     itinerary: Itinerary,
-    /// Visit to the current switch, if the worker has several.
+    /// Visit to the current switch, if the worker has several switches.
     visit: Visit,
     buffer: Vec<u8>,
     woken: UnixStream,

@@ -26,7 +26,7 @@ const CHUNKS_FIELD: u32 = 1;
 /// Snappy tag of a literal; the next four bytes contain the length minus one.
 const SNAPPY_LITERAL: u8 = 0xfc;
 
-/// Stream of inserts, with at most one insert in flight.
+/// A stream of inserts, with at most one insert in flight.
 #[derive(Default)]
 pub(super) struct InsertStream {
     open: Option<Open>,

@@ -1,8 +1,8 @@
 //! Reverb servers as shards. The client translates its requests to Reverb's own protocol, `proto/reverb.proto`.
 //!
 //! An item is a trajectory of one step with two columns. The first is the payload, of type uint8. The second consists
-//! of the version, the actor and the sequence number, of type int64. If another program has inserted an item, its first
-//! column is the payload, provided that the type is uint8.
+//! of the version, the actor and the sequence number, of type int64. If another program inserted an item, the first
+//! column of the item is its payload, provided that the type is uint8.
 
 mod describe;
 mod insert;
@@ -161,14 +161,14 @@ fn check_priorities(field: &str, priorities: impl Iterator<Item = f64>) -> Resul
     let mut priorities = priorities.enumerate();
     match priorities.find(|(_, priority)| is_wrong(priority)) {
         Some((at, priority)) => Err(Status::invalid_argument(format!(
-            "{field}[{at}].priority is {priority}, expected a finite number of at least 0"
+            "{field}[{at}].priority is {priority}, expected a finite number >= 0"
         ))),
         None => Ok(()),
     }
 }
 
 /// Returns the extent of a table. Reverb does not report the sum of the priorities, so draws are distributed over the
-/// shards in proportion to their sizes.
+/// shards in proportion to the table's size on each shard.
 fn extent(size: u64) -> Extent {
     Extent { size, mass: size as f64 }
 }

@@ -1,4 +1,4 @@
-//! Simulation of the store on an in-memory disk that fails, and that tears, loses and damages data. A seed determines
+//! Simulation of the store on an in-memory disk that can fail and can tear, lose or damage data. A seed determines
 //! each simulated world: the same seed produces the same faults at the same operations.
 //!
 //! `STORAGE_SEEDS=FROM..TO cargo test --release -p iswitch-replay storage_faults` selects

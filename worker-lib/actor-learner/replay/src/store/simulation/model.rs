@@ -92,7 +92,7 @@ impl Entry {
             return Err(format!("item {seq} differs from the item that was inserted"));
         }
         if self.removed == State::Surely && !self.damage.of_removal {
-            return Err(format!("item {seq} has returned although its removal was acknowledged"));
+            return Err(format!("item {seq} reappeared even though its removal was acknowledged"));
         }
         // Without the latest record, an earlier one applies, for example the item's copy in a snapshot.
         let is_earlier = self.damage.of_change || self.damage.of_item;

@@ -183,7 +183,7 @@ impl World {
         };
         let origin = Origin { actor: ACTOR, session: 1, seq };
         let mut table = lock(&self.process.table);
-        let entry = self.model.entries.get_mut(&seq).expect("it was made");
+        let entry = self.model.entries.get_mut(&seq).expect("the entry exists");
         if table.writers.has(origin) == Ok(true) {
             let lsn = self.process.journal.appended();
             self.pending.push((lsn, Acknowledgement::Insert { seq, evicted: Vec::new() }));

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Line-by-line transcription of Reverb's `rate_limiter.cc`, with signed counters.
+/// A line-by-line transcription of Reverb's `rate_limiter.cc`, with signed counters.
 struct Reverb {
     samples_per_insert: f64,
     min_size_to_sample: i64,

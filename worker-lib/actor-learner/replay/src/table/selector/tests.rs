@@ -82,7 +82,7 @@ proptest! {
                     continue;
                 };
                 let item = naive.items.iter().find(|item| item.0 == slot);
-                prop_assert!(item.is_some(), "{} is not there", slot);
+                prop_assert!(item.is_some(), "slot {} is missing", slot);
                 let share = weight_of(item.map_or(0.0, |item| item.1)) / weights;
                 let want = if is_weighted { share } else { 1.0 / naive.items.len() as f64 };
                 prop_assert!((probability - want).abs() < 1e-9, "{} instead of {}", probability, want);

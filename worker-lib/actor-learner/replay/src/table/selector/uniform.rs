@@ -2,7 +2,7 @@
 
 use rand::{Rng, RngExt};
 
-/// Dense array of all slots, and the position of each slot in the array.
+/// A dense array of all slots, and the position of each slot in the array.
 #[derive(Clone, Debug, Default)]
 pub(in crate::table) struct Uniform {
     members: Vec<u32>,

@@ -125,7 +125,7 @@ fn a_missing_package_is_named_with_the_command_that_installs_it() {
     let options = options(script(directory.path(), &text), Duration::from_secs(60));
     let error = GymnasiumEnvironment::vector(CART_POLE, 1, &options).err().expect("the package is missing");
     let text = error.to_string();
-    if text.contains("it ended") {
+    if text.contains("it exited") {
         // Python is not installed.
         available::<()>(Err(error));
         return;

@@ -26,7 +26,7 @@ struct Player {
     acted: usize,
 }
 
-/// Outcome of a step, or `None` for a reset, and the bit patterns of the observation.
+/// The outcome of a step, or `None` for a reset, and the bit patterns of the observation.
 type Seen = (Option<Step>, Vec<u32>);
 
 impl Player {

@@ -19,14 +19,14 @@ fn error_of(text: &str, answer_timeout: Duration) -> String {
 #[test]
 fn a_process_that_never_answers_times_out() {
     let error = error_of("exec sleep 1000", Duration::from_millis(300));
-    assert_eq!(error, "Some-v1: the environments' process failed: it did not answer in time");
+    assert_eq!(error, "Some-v1: the environment process failed: it did not answer in time");
 }
 
 #[test]
 fn the_error_of_an_ended_process_quotes_its_standard_error() {
     let error = error_of("echo first >&2; echo 'out of luck' >&2; exit 3", LONG);
     let expected =
-        "Some-v1: the environments' process failed: it ended; end of its standard error: first | out of luck";
+        "Some-v1: the environment process failed: it exited; end of its standard error: first | out of luck";
     assert_eq!(error, expected);
 }
 
@@ -125,8 +125,7 @@ fn a_process_without_progress_ends_the_run_and_quotes_its_error() {
         }
     };
     assert!(truncated > 0);
-    let (error, expected) =
-        (error.to_string(), "Some-v1: the environments' process failed 5 times in a row: ");
+    let (error, expected) = (error.to_string(), "Some-v1: the environment process failed 5 times in a row: ");
     assert!(error.starts_with(expected) && error.contains("it hurts"), "{error}");
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct CompareArgs {
     /// Baseline policy for the ratios of job completion times
     ///
     /// In each draw, the mean job completion time (JCT) of every policy is divided by that of the baseline. The default
-    /// is sebf if it is among the policies, otherwise the first policy.
+    /// is `sebf` if it is among the policies, otherwise the first policy.
     #[arg(long, value_name = "POLICY")]
     baseline: Option<String>,
     #[command(flatten)]

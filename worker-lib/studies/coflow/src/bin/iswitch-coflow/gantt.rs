@@ -13,9 +13,9 @@ const SHARE_MIN: f64 = 1e-3;
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
     ports: usize,
-    /// Port that each row shows, ingress ports first. Egress port `p` has the number `ports + p`.
+    /// Port shown in each row, ingress ports first. Egress port `p` has the number `ports + p`.
     rows: Vec<usize>,
-    /// Row that shows each port; `None` if the port is not recorded.
+    /// Row in which each port is shown; `None` if the port is not recorded.
     row_of: Vec<Option<usize>>,
     /// Finished bars of each row.
     done: Vec<Vec<Span>>,

@@ -81,7 +81,8 @@ impl OutputArgs {
         }
         if !too_many.is_empty() {
             eprintln!(
-                "no Gantt chart for {}: more than {SPANS_MAX} bars; reduce --jobs or --gantt-ports",
+                "cannot draw a Gantt chart for {}: it would have more than {SPANS_MAX} bars; reduce --jobs or \
+                 --gantt-ports",
                 too_many.join(", ")
             );
         }

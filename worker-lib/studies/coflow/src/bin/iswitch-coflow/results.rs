@@ -40,11 +40,11 @@ pub(super) struct Summary {
     pub(super) makespan: Mean,
     /// Share of jobs that met their deadlines; null if the jobs have no deadlines.
     pub(super) deadlines_met: Option<Mean>,
-    /// Lower bound on the mean job completion time under any policy, from the isolated times of the jobs.
+    /// Lower bound on the mean job completion time under any policy, derived from the isolated times of the jobs.
     pub(super) bound_isolated: Mean,
-    /// Lower bound on the mean job completion time under any policy, from the busiest port.
+    /// Lower bound on the mean job completion time under any policy, derived from the load of the busiest port.
     pub(super) bound_port: Mean,
-    /// Lower bound on the mean job completion time under any policy, from a linear relaxation.
+    /// Lower bound on the mean job completion time under any policy, derived from a linear relaxation.
     pub(super) bound_relaxation: Mean,
     /// Ratio of the policy's mean job completion time to that of the baseline in the same draw, averaged over draws;
     /// null if there is no baseline.

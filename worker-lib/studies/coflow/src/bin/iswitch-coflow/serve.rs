@@ -26,14 +26,14 @@ pub(crate) struct ServeArgs {
     /// Path of the Unix socket to listen on [default: standard input]
     ///
     /// A client sends one JSON request per line, and the service answers each with one line of JSON. Without this
-    /// option, the service reads requests from a single client from standard input and writes the answers to
-    /// standard output. Each connection has jobs of its own. Requests: {"job": {"id": "a", "coflows": [{"flows": [[0,
-    /// 1, 1e9]]}, {"flows": [[1, 0, 5e8]], "starts_after": [0]}]}} registers a job, with [ingress port, egress port,
-    /// bytes] for each flow; {"coflow": {"id": "b", "flows": [[0, 1, 1e9]]}} registers a job of one coflow;
-    /// {"progress": [{"job": "a", "coflow": 0, "bytes_left": [4e8]}]} states the remaining bytes of each flow;
-    /// {"finished": [{"job": "a", "coflow": 0}]} states that a coflow or, with "flows": [0], some of its flows have
-    /// ended; {"remove": "a"} removes a job. {"rates": true}, alone or in one of these requests, asks for the ready
-    /// coflows, highest priority first, with the rate of each flow in bits per second. {"describe": true} returns a
+    /// option, the service reads requests from a single client from standard input and writes the answers to standard
+    /// output. Each connection has its own jobs. Requests: {"job": {"id": "a", "coflows": [{"flows": [[0, 1, 1e9]]},
+    /// {"flows": [[1, 0, 5e8]], "starts_after": [0]}]}} registers a job, with [ingress port, egress port, bytes] for
+    /// each flow; {"coflow": {"id": "b", "flows": [[0, 1, 1e9]]}} registers a job of one coflow; {"progress":
+    /// [{"job": "a", "coflow": 0, "bytes_left": [4e8]}]} reports the remaining bytes of each flow; {"finished":
+    /// [{"job": "a", "coflow": 0}]} reports that a coflow or, with "flows": [0], some of its flows have ended;
+    /// {"remove": "a"} removes a job. {"rates": true}, alone or in one of these requests, asks for the ready coflows,
+    /// highest priority first, with the rate of each flow in bits per second. {"describe": true} returns a
     /// description of the service.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         eprintln!("{warning}");
     }
     let scheduler = Scheduler { source: Arc::new(source), fabric, seed: args.seed };
-    // Create an agent now, so that an error of the policy is reported before any scheduler connects.
+    // Create an agent now, so that a policy error is reported before any scheduler connects.
     scheduler.agent()?;
     let name = scheduler.source.name();
     line_server::serve(args.socket.as_deref(), args.limits, &name, scheduler)?;

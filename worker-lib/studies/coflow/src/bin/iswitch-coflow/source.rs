@@ -51,7 +51,7 @@ pub(super) enum PolicySource {
         /// there is no search.
         evaluations: Option<u64>,
     },
-    /// Policy that is a program.
+    /// External policy, which runs as a separate program.
     External(External),
 }
 
@@ -107,8 +107,8 @@ impl PolicySource {
         Ok(DeepWeave::fabric_of_saved(saved)?)
     }
 
-    /// Returns a warning if the policy is a network that was trained under a model of rates or on unequal links other
-    /// than those of `fabric`, or if its model of rates is not known.
+    /// Returns a warning if the policy is a network whose training run had a model of rates, or unequal ports or racks,
+    /// that differ from those of `fabric`, or did not record its model of rates.
     pub(super) fn warning(&self, fabric: &Fabric) -> anyhow::Result<Option<String>> {
         let Self::Saved { saved, name, .. } = self else { return Ok(None) };
         let rates = fabric.rates;
@@ -118,7 +118,7 @@ impl PolicySource {
                 let others = trained.filter(|trained| trained.network != fabric.network);
                 others.map(|_| {
                     format!(
-                        "warning: policy {name} was trained on ports or racks with other rates than those of this \
+                        "warning: policy {name} was trained on ports or racks whose rates differ from those of this \
                          fabric; `iswitch coflow evaluate` uses the fabric of the training run by default"
                     )
                 })

@@ -31,7 +31,7 @@ pub(super) struct SourceArgs {
     /// Without this option, coflows are drawn from a synthetic trace.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// File of job shapes
+    /// File with job shapes
     ///
     /// The file is either a text file with a line `NODES EDGES A B A B ...` for each shape, where each pair A B means
     /// that node A precedes node B, or a CSV file of tasks from Alibaba's cluster-trace-v2018. Each job has a randomly
@@ -56,9 +56,9 @@ pub(super) struct SourceArgs {
     /// TOML file of the fabric: unequal ports, and racks with oversubscribed links
     ///
     /// For example, a file with the lines `ports = 8`, `gbit = 10`, `[[rack]]`, `ports = [0, 1, 2, 3]` and
-    /// `oversubscription = 2`. docs/coflow.md describes all keys. A port for which the file states no rate has the rate
-    /// of --capacity. Synthetic coflows use the number of ports in the fabric file; if coflows are read from a file,
-    /// that file must have the same number of ports.
+    /// `oversubscription = 2`. docs/coflow.md describes all keys. A port whose rate the file does not specify has the
+    /// rate of --capacity. Synthetic coflows use the number of ports in the fabric file; if coflows are read from a
+    /// file, that file must have the same number of ports.
     #[arg(long, value_name = "FILE", conflicts_with = "ports")]
     fabric: Option<PathBuf>,
 }
@@ -133,7 +133,7 @@ impl SourceArgs {
     }
 
     /// Returns the inputs. `trained` is the fabric of a training run. It determines the fabric and the model of rates
-    /// if no option states them.
+    /// if no option specifies them.
     fn inputs(&self, trained: Option<Fabric>) -> anyhow::Result<Inputs> {
         let rates = trained.as_ref().map_or(Rates::default(), |fabric| fabric.rates);
         let is_stated = self.ports.is_some() || self.capacity.is_some();
@@ -166,7 +166,7 @@ pub(super) struct FabricArgs {
     rates: RatesName,
     /// TOML file of the fabric: unequal ports, and racks with oversubscribed links
     ///
-    /// docs/coflow.md describes the keys. A port for which the file states no rate has the rate of --capacity.
+    /// docs/coflow.md describes the keys. A port whose rate the file does not specify has the rate of --capacity.
     #[arg(long, value_name = "FILE", conflicts_with = "ports")]
     fabric: Option<PathBuf>,
 }
@@ -183,7 +183,7 @@ impl FabricArgs {
 
 /// Describes the ports and links of a fabric as text.
 pub(super) fn describe(fabric: &Fabric) -> String {
-    // Rates are those of the file up to rounding errors, which must not appear in the text.
+    // The rates equal those of the file up to rounding errors, which must not appear in the text.
     let gbit = |resource| (fabric.relative(resource) * fabric.capacity / GBIT * 1e6).round() / 1e6;
     let Some(network) = &fabric.network else {
         return format!("{} ports of {} Gbit/s", fabric.ports, fabric.capacity / GBIT);
@@ -209,14 +209,14 @@ impl WorkloadArgs {
         self.load_on(None)
     }
 
-    /// Does the same as [`Self::load`]. `trained` is the fabric of a training run. It determines the fabric and the
-    /// model of rates if no option states them.
+    /// Like [`Self::load`], except that `trained`, the fabric of a training run, determines the fabric and the model
+    /// of rates if no option specifies them.
     pub(super) fn load_on(&self, trained: Option<Fabric>) -> anyhow::Result<Workload> {
         if let Some(slack) = self.deadlines.filter(|slack| !(slack.is_finite() && *slack >= 0.0)) {
-            bail!("deadlines is {slack}, expected a number of at least 0");
+            bail!("--deadlines is {slack}, expected a number >= 0");
         }
         if let Some(seconds) = self.interarrival.filter(|it| !(it.is_finite() && *it >= 0.0)) {
-            bail!("interarrival is {seconds}, expected a number of seconds of at least 0");
+            bail!("--interarrival is {seconds}, expected a number of seconds >= 0");
         }
         let (source, fabric) = self.jobs_and_fabric(&self.source.inputs(trained)?)?;
         let draws = match source {
@@ -225,12 +225,12 @@ impl WorkloadArgs {
         };
         if draws > 1 && matches!(source, JobDraws::Fixed(..)) && self.deadlines.is_none() {
             bail!(
-                "draws is {draws}, expected 1, because a trace or a file of jobs has the same jobs in each draw; \
+                "--draws is {draws}, expected 1, because a trace or a job file has the same jobs in each draw; \
                  use --trace with --jobs to draw jobs at random"
             );
         }
         let Some(end) = self.draw.checked_add(draws) else {
-            bail!("draw is {}, expected at most {}", self.draw, u64::MAX - draws)
+            bail!("--draw is {}, expected at most {}", self.draw, u64::MAX - draws)
         };
         let workload = Workload { fabric, source, deadlines: self.deadlines, draws: self.draw..end };
         if let Some(path) = &self.export_jobs {
@@ -260,7 +260,7 @@ impl WorkloadArgs {
             None => false,
             Some(0.0) => true,
             Some(seconds) => bail!(
-                "interarrival is {seconds}, expected 0, because the trace contains the arrival times; \
+                "--interarrival is {seconds}, expected 0, because the trace contains the arrival times; \
                  add --jobs to draw jobs at random"
             ),
         };

@@ -1,4 +1,4 @@
-//! The list of the steps of a reproduction.
+//! List of the steps of a reproduction.
 
 use std::fmt::Write as _;
 
@@ -16,11 +16,11 @@ struct Entry<'a> {
     expected_minutes: f64,
     /// Whether the step runs only with `--long`.
     long: bool,
-    /// Whether the output directory has the results of all commands.
+    /// Whether the output directory contains the results of all commands.
     complete: bool,
     /// Measured duration in seconds, if the step is complete.
     seconds: Option<f64>,
-    /// Data files that are not given, so that synthetic data replace them.
+    /// Data files that were not given and are replaced by synthetic data.
     synthetic: Vec<&'static str>,
     commands: Vec<String>,
 }
@@ -28,7 +28,7 @@ struct Entry<'a> {
 /// Prints the steps with their state, duration and commands.
 ///
 /// # Errors
-/// Fails if the output directory has results of other commands, or if standard output cannot be written to.
+/// Fails if the output directory contains results of other commands, or if standard output cannot be written to.
 pub(crate) fn print(study: Study, run: &Steps<'_>, is_json: bool) -> anyhow::Result<()> {
     let (_, durations) = run.results()?;
     let entry = |(step, seconds): (_, Option<f64>)| {
@@ -71,8 +71,11 @@ fn text(entries: &[Entry<'_>]) -> String {
         };
         if !entry.synthetic.is_empty() {
             let names: Vec<_> = entry.synthetic.iter().map(|name| format!("${name}")).collect();
-            let _ =
-                writeln!(text, "    synthetic data, because these files are not given: {}", names.join(", "));
+            let _ = writeln!(
+                text,
+                "    synthetic data, because these files were not given: {}",
+                names.join(", ")
+            );
         }
         let mut commands = entry.commands.iter();
         for command in commands.by_ref().take(1) {

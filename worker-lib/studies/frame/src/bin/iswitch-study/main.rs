@@ -21,10 +21,10 @@ use recipe::{Data, Study};
 #[derive(Parser)]
 #[command(name = "iswitch-study", bin_name = "iswitch study", version, max_term_width = 79, about)]
 enum Cli {
-    /// Run the commands of a results page and make its tables and figures
+    /// Run the commands of a results page and produce its tables and figures
     ///
-    /// The commands are those of `iswitch route`, `iswitch coflow` and `iswitch place`. The output directory keeps the
-    /// result of each command. A repeated call therefore runs only the commands that have no result yet. report.md
+    /// The commands are those of `iswitch route`, `iswitch coflow` and `iswitch place`. The output directory stores
+    /// the result of each command, so a repeated call runs only the commands that have no result yet. report.md
     /// contains the tables in the layout of the results page, and lists how their numbers differ from those on the
     /// page.
     #[command(subcommand)]
@@ -37,13 +37,13 @@ enum Page {
     Routing(RoutingArgs),
     /// Reproduce docs/results/coflow.md
     ///
-    /// Options or environment variables name the data files; docs/coflow.md states where to get them. Without a file,
-    /// the commands use synthetic data instead, and the report says so for each table.
+    /// The data files are given by options or environment variables; docs/coflow.md explains where to get them. If a
+    /// file is not given, the commands use synthetic data instead, and the report says so for each table.
     Coflow(CoflowArgs),
     /// Reproduce docs/results/placement.md
     ///
-    /// Options or environment variables name the data files; docs/placement.md states where to get them. Without a
-    /// file, the commands use synthetic data instead, and the report says so for each table.
+    /// The data files are given by options or environment variables; docs/placement.md explains where to get them. If
+    /// a file is not given, the commands use synthetic data instead, and the report says so for each table.
     Placement(PlacementArgs),
 }
 

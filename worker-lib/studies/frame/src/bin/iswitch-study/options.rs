@@ -20,12 +20,12 @@ pub(crate) struct CommonArgs {
     /// Also run the steps that take hours
     #[arg(long)]
     pub(crate) long: bool,
-    /// Run small versions of all steps, in seconds
+    /// Run small versions of all steps, which take only seconds
     ///
-    /// The numbers are not comparable with those of the page. Steps that take hours are included.
+    /// The numbers are not comparable with those on the page. Steps that normally take hours are included.
     #[arg(long, conflicts_with = "long")]
     pub(crate) quick: bool,
-    /// List the steps with their state, duration and commands, and run nothing
+    /// List the steps with their state, duration and commands, without running them
     #[arg(long, conflicts_with = "force")]
     pub(crate) list: bool,
     /// Discard the results of the selected steps, and run these steps again
@@ -51,13 +51,13 @@ pub(crate) struct RoutingArgs {
 pub(crate) struct CoflowArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// File of the coflow benchmark (FB2010-1Hr-150-0.txt)
+    /// Coflow benchmark file (FB2010-1Hr-150-0.txt)
     #[arg(long, value_name = "FILE", env = "ISWITCH_COFLOW_TRACE")]
     fb2010: Option<PathBuf>,
     /// File with the shapes of the TPC-H queries
     #[arg(long, value_name = "FILE", env = "ISWITCH_TPCH_SHAPES")]
     tpch: Option<PathBuf>,
-    /// File of tasks of Alibaba's cluster-trace-v2018
+    /// Task file of Alibaba's cluster-trace-v2018
     #[arg(long, value_name = "FILE", env = "ISWITCH_ALIBABA_TASKS")]
     alibaba: Option<PathBuf>,
 }
@@ -67,13 +67,13 @@ pub(crate) struct CoflowArgs {
 pub(crate) struct PlacementArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// File of Philly's job durations (philly_job_distribution.csv)
+    /// File with Philly's job durations (philly_job_distribution.csv)
     #[arg(long, value_name = "FILE", env = "ISWITCH_PHILLY_JOBS")]
     philly: Option<PathBuf>,
     /// File with the failure histories of Titan's GPUs (gc_full.csv)
     #[arg(long, value_name = "FILE", env = "ISWITCH_TITAN_LIFE")]
     titan: Option<PathBuf>,
-    /// File of InfiniteHBD's node faults (fault_trace.json)
+    /// File with InfiniteHBD's node faults (fault_trace.json)
     #[arg(long, value_name = "FILE", env = "ISWITCH_INFINITEHBD_FAULTS")]
     infinitehbd: Option<PathBuf>,
 }

@@ -1,6 +1,6 @@
 //! Results pages: their tables, figures and programs.
 
-/// Content of a results page that the reproduction refers to.
+/// Content of a results page that a reproduction uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Page {
     /// All tables, in the order of the page.
@@ -78,15 +78,15 @@ fn cells(line: &str) -> Vec<String> {
     inner.split('|').map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// Number in a cell of a table.
+/// Number in a table cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Number {
-    /// Range of the bytes that the number takes up in the cell, including its sign.
+    /// Start and end of the number within the cell, in bytes, including its sign.
     pub(crate) begin: usize,
     pub(crate) end: usize,
     /// Number of digits after the decimal point.
     pub(crate) decimals: usize,
-    /// Whether a positive number has a sign.
+    /// Whether the number is written with a plus sign.
     pub(crate) has_plus: bool,
     pub(crate) value: f64,
 }
@@ -125,7 +125,7 @@ fn is_decimal_point(bytes: &[u8], at: usize) -> bool {
     bytes[at] == b'.' && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
 }
 
-/// Replaces the numbers of a cell. `texts` has one text for each of `numbers`, which are those of the cell.
+/// Replaces `numbers`, the numbers of the cell, with `texts`, which contains one text for each of them.
 pub(crate) fn replace(cell: &str, numbers: &[Number], texts: &[String]) -> String {
     let (mut text, mut end) = (String::new(), 0);
     for (number, new) in numbers.iter().zip(texts) {

@@ -1,4 +1,4 @@
-//! Recipes: the commands that make the tables and figures of a results page.
+//! Recipes: the commands that produce the tables and figures of a results page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ impl Study {
     /// Returns the recipe of the study and its results page.
     ///
     /// # Errors
-    /// Fails if the recipe is invalid, which a test of this program excludes.
+    /// Fails if the recipe is invalid, which a test of this program rules out.
     pub(crate) fn load(self) -> anyhow::Result<(Recipe, Page)> {
         let (recipe, page) = self.texts();
         let (recipe, page) = (Recipe::parse(recipe)?, Page::parse(page));
@@ -55,11 +55,11 @@ impl Study {
     }
 }
 
-/// Commands, and the tables and figures that are made from their results.
+/// Commands, and the tables and figures that are produced from their results.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recipe {
-    /// Texts for which `@NAME` stands in commands.
+    /// Texts that replace `@NAME` in commands.
     #[serde(default)]
     texts: BTreeMap<String, String>,
     #[serde(default)]
@@ -71,19 +71,19 @@ pub(crate) struct Recipe {
     pub(crate) tables: Vec<TableRecipe>,
     #[serde(rename = "figure", default)]
     pub(crate) figures: Vec<Figure>,
-    /// Tables and figures of the page that no command makes.
+    /// Tables and figures of the page that no command produces.
     #[serde(default)]
     pub(crate) left_out: Vec<LeftOut>,
 }
 
-/// Changes to the commands of a quick reproduction.
+/// Changes to the commands for a quick reproduction.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Quick {
-    /// Values of options. A value replaces that of the command if the command has the option.
+    /// Option values. Each replaces the value in the command if the command has the option.
     #[serde(default)]
     pub(crate) options: BTreeMap<String, String>,
-    /// Policies that are replaced with quicker ones, such as a search with fewer evaluations.
+    /// Policies that are replaced with faster ones, such as a search with fewer evaluations.
     #[serde(default)]
     pub(crate) policies: BTreeMap<String, String>,
 }
@@ -94,8 +94,9 @@ pub(crate) struct Quick {
 pub(crate) struct Step {
     /// Name of the step and of its directory.
     pub(crate) name: String,
-    /// Words of the command, separated by white space. The first word is `route`, `coflow` or `place`, or `python3` for
-    /// a program of the page. `$NAME` is the path of a data file, `$EACH` the input, and `STEP/FILE` a file of a step.
+    /// Words of the command, separated by white space. The first word is `route`, `coflow` or `place`, or `python3`
+    /// for a program of the page. `$NAME` is the path of a data file, `$EACH` is the input, and `STEP/FILE` is a file
+    /// of a step.
     pub(crate) command: String,
     /// Approximate duration in minutes on two cores, with real data.
     pub(crate) minutes: f64,
@@ -114,7 +115,7 @@ pub(crate) struct Step {
     /// Words that are appended to the command if a data file of the command is missing.
     #[serde(default)]
     pub(crate) synthetic: String,
-    /// Heading above the program of the page that the command `python3` runs.
+    /// Heading above the program on the page that the `python3` command runs.
     #[serde(default)]
     pub(crate) program: Option<String>,
     /// File for the standard output of a program, relative to the directory of the step.
@@ -132,10 +133,10 @@ pub(crate) struct TableRecipe {
     pub(crate) section: String,
     #[serde(default = "one")]
     pub(crate) number: usize,
-    /// Origin of all cells, unless a column or row states otherwise.
+    /// Origin of all cells, unless a column or row specifies another one.
     #[serde(default)]
     pub(crate) cells: Pick,
-    /// Origin of the cells of each column except the first, which has the names of the rows.
+    /// Origin of the cells of each column except the first, which contains the row names.
     pub(crate) columns: Vec<Pick>,
     /// Origin of the cells of each row.
     pub(crate) rows: Vec<Row>,
@@ -146,16 +147,16 @@ fn one() -> usize {
 }
 
 impl TableRecipe {
-    /// Checks that the page has the table, with as many columns and rows as the recipe.
+    /// Checks that the page has the table, with the same numbers of columns and rows as in the recipe.
     fn check(&self, page: &Page) -> anyhow::Result<()> {
         let Self { section, number, columns, rows, .. } = self;
         let found = page.table(section, *number);
         let found =
-            found.with_context(|| format!("the page has no table {number} in the section {section:?}"))?;
+            found.with_context(|| format!("section {section:?} of the page has no table {number}"))?;
         let (width, height) = (found.header.len() - 1, found.rows.len());
         if (columns.len(), rows.len()) != (width, height) {
             bail!(
-                "table {number} in the section {section:?} has {} columns and {} rows, expected {width} and {height}",
+                "table {number} in section {section:?} has {} columns and {} rows, expected {width} and {height}",
                 columns.len(),
                 rows.len()
             );
@@ -175,7 +176,8 @@ pub(crate) enum Row {
 }
 
 impl Row {
-    /// Returns the selection of the cell in a column, without what the column and the table determine.
+    /// Returns the row's selection for the cell in a column, without the fields that the column and the table
+    /// determine.
     pub(crate) fn pick(&self, column: usize) -> Pick {
         match self {
             Self::Policy(policy) => Pick { policy: Some(policy.clone()), ..Pick::default() },
@@ -185,8 +187,8 @@ impl Row {
     }
 }
 
-/// Selection of the numbers of a cell from the results of a step. A field that is absent is determined by the column or
-/// the table.
+/// Selection of a cell's numbers from the results of a step. An absent field takes its value from the column or the
+/// table.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Pick {
@@ -199,24 +201,26 @@ pub(crate) struct Pick {
     /// Values that other fields of the result must have.
     #[serde(default)]
     pub(crate) with: BTreeMap<String, Value>,
-    /// Paths of the numbers in a result, such as `cct.mean.mean`. Of several paths separated by `|`, the one with the
-    /// greatest number counts.
+    /// Paths of the numbers in a result, such as `cct.mean.mean`. If several paths are given, separated by `|`, the
+    /// greatest of their numbers is used.
     pub(crate) values: Option<Vec<String>>,
     /// Divisor of all numbers, such as 86400 for days.
     pub(crate) scale: Option<f64>,
-    /// Selection of a number by which all numbers are divided; absent fields are those of the cell.
+    /// Selection of the number by which all numbers are divided; absent fields take their values from the cell's
+    /// selection.
     pub(crate) over: Option<Box<Pick>>,
     /// Whether the reciprocal of each number is shown.
     pub(crate) invert: Option<bool>,
     /// Whether the difference to 1 is shown, in percent.
     pub(crate) percent: Option<bool>,
-    /// Way in which the numbers of several results are summarised.
+    /// Method of summarising the numbers of several results.
     pub(crate) across: Option<Across>,
-    /// Selections whose numbers follow one another in the cell.
+    /// Selections whose numbers appear one after another in the cell.
     pub(crate) parts: Option<Vec<Pick>>,
-    /// Whether the cell is copied from the page, because it is a text or comes from elsewhere, such as a paper.
+    /// Whether the cell is copied from the page, because it contains text or its numbers come from elsewhere, such as
+    /// a paper.
     pub(crate) keep: Option<bool>,
-    /// Whether the cell stays without a number, because no command makes it.
+    /// Whether the cell is left without a number, because no command produces one.
     pub(crate) skip: Option<bool>,
 }
 
@@ -233,7 +237,7 @@ pub(crate) enum Across {
 }
 
 impl Pick {
-    /// Returns the selection with the absent fields of `self` taken from `other`.
+    /// Returns the selection `self`, with its absent fields taken from `other`.
     pub(crate) fn or(&self, other: &Self) -> Self {
         let mut with = other.with.clone();
         with.extend(self.with.clone());
@@ -266,7 +270,7 @@ pub(crate) struct Figure {
     pub(crate) file: String,
 }
 
-/// Table or figure of the page that no command makes.
+/// Table or figure of the page that no command produces.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LeftOut {
@@ -297,7 +301,8 @@ impl Recipe {
         self.steps.iter().find(|step| step.name == name)
     }
 
-    /// Checks that all references exist, and that each table and figure of the page is either made or left out.
+    /// Checks that all references exist, and that each table and figure of the page is either produced once or left
+    /// out.
     ///
     /// # Errors
     /// Names the first invalid reference, or the first table or figure that is missing.
@@ -307,13 +312,13 @@ impl Recipe {
             if let Some(needed) =
                 self.needed(step).into_iter().find(|needed| !names.contains(needed.as_str()))
             {
-                bail!("step {}: the step {needed} must come before it", step.name);
+                bail!("step {}: step {needed} must come before it", step.name);
             }
             if !names.insert(step.name.as_str()) {
-                bail!("there are two steps {}", step.name);
+                bail!("there are two steps called {}", step.name);
             }
             if let Some(section) = step.program.as_ref().filter(|section| page.program(section).is_none()) {
-                bail!("step {}: the page has no program in the section {section:?}", step.name);
+                bail!("step {}: the page has no program in section {section:?}", step.name);
             }
         }
         for table in &self.tables {
@@ -326,7 +331,7 @@ impl Recipe {
                 self.left_out.iter().filter(|it| is_it(it.section.as_deref().unwrap_or(""), it.number));
             if made + left.count() != 1 {
                 bail!(
-                    "table {} in the section {:?} must be made once or left out",
+                    "table {} in section {:?} must be either produced once or left out",
                     table.number,
                     table.section
                 );
@@ -336,11 +341,11 @@ impl Recipe {
             let made = self.figures.iter().filter(|it| it.page == *figure).count();
             let left = self.left_out.iter().filter(|it| it.figure.as_ref() == Some(figure));
             if made + left.count() != 1 {
-                bail!("the figure {figure} must be made once or left out");
+                bail!("the figure {figure} must be either produced once or left out");
             }
         }
         match self.figures.iter().find(|figure| !names.contains(figure.step.as_str())) {
-            Some(figure) => bail!("figure {}: there is no step {}", figure.page, figure.step),
+            Some(figure) => bail!("figure {}: there is no step called {}", figure.page, figure.step),
             None => Ok(()),
         }
     }
@@ -357,7 +362,7 @@ impl Recipe {
 /// Data files, by the names that recipes use.
 pub(crate) type Data = BTreeMap<&'static str, Option<PathBuf>>;
 
-/// Form in which commands run.
+/// Mode in which commands run.
 #[derive(Clone, Debug)]
 pub(crate) struct Mode {
     /// Whether small versions of the commands run.
@@ -382,7 +387,7 @@ impl Mode {
             match data {
                 Some(Some(path)) => words.push(path.display().to_string()),
                 Some(None) => {
-                    // The option is of no use without its file.
+                    // The option that precedes the file is of no use without it.
                     words.pop();
                     is_synthetic = true;
                 }

@@ -23,7 +23,7 @@ pub(crate) struct Report {
     pub(crate) steps: Vec<StepState>,
     pub(crate) tables: Vec<Made>,
     pub(crate) figures: Vec<MadeFigure>,
-    /// Tables and figures of the page that the command does not make.
+    /// Tables and figures of the page that the command does not produce.
     pub(crate) left_out: Vec<Absent>,
 }
 
@@ -41,12 +41,12 @@ pub(crate) struct StepState {
     pub(crate) state: &'static str,
     /// Measured duration in seconds, if the step is complete.
     pub(crate) seconds: Option<f64>,
-    /// Data files that are not given, so that synthetic data replace them.
+    /// Data files that were not given and are replaced by synthetic data.
     pub(crate) synthetic: Vec<&'static str>,
     pub(crate) error: Option<String>,
 }
 
-/// Table that was made.
+/// Table produced by the reproduction.
 #[derive(Debug, Serialize)]
 pub(crate) struct Made {
     /// Heading above the table on the page.
@@ -57,22 +57,22 @@ pub(crate) struct Made {
     pub(crate) steps: Vec<String>,
     /// Steps that are not complete.
     pub(crate) missing: Vec<String>,
-    /// Data files that are not given, so that synthetic data replace them.
+    /// Data files that were not given and are replaced by synthetic data.
     pub(crate) synthetic: Vec<&'static str>,
     pub(crate) header: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
-    /// Comparison with the page; null if the table was made from synthetic data or by quick commands.
+    /// Comparison with the page; null if the table is based on synthetic data or on quick commands.
     pub(crate) compared: Option<Compared>,
 }
 
 /// Comparison of a table with the page.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Compared {
-    /// Number of numbers that were compared.
+    /// Count of the numbers that were compared.
     pub(crate) numbers: usize,
-    /// Number of numbers that are the same to the last printed digit.
+    /// Count of the numbers that are the same to the last printed digit.
     pub(crate) equal: usize,
-    /// Numbers that differ, the greatest relative difference first.
+    /// Numbers that differ, in descending order of relative difference.
     pub(crate) differences: Vec<Difference>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Difference {
     pub(crate) relative: Option<f64>,
 }
 
-/// Figure that was made.
+/// Figure produced by the reproduction.
 #[derive(Debug, Serialize)]
 pub(crate) struct MadeFigure {
     /// File name of the figure on the page.
@@ -96,24 +96,24 @@ pub(crate) struct MadeFigure {
     pub(crate) step: String,
     /// Path in the output directory; null if the step is not complete.
     pub(crate) file: Option<String>,
-    /// Data files that are not given, so that synthetic data replace them.
+    /// Data files that were not given and are replaced by synthetic data.
     pub(crate) synthetic: Vec<&'static str>,
 }
 
-/// Table or figure that the command does not make.
+/// Table or figure that the command does not produce.
 #[derive(Debug, Serialize)]
 pub(crate) struct Absent {
     pub(crate) what: String,
     pub(crate) reason: String,
 }
 
-/// Number of differences that the text of the report lists for each table.
+/// Maximum number of differences that the text of the report lists for each table.
 const LISTED: usize = 5;
 
-/// Makes all tables and figures from the results of the steps.
+/// Produces all tables and figures from the results of the steps.
 ///
 /// # Errors
-/// Fails if the results do not have the numbers of a table, or if a figure cannot be copied.
+/// Fails if the results lack numbers of a table, or if a figure cannot be copied.
 pub(crate) fn make(
     study: Study,
     run: &Steps<'_>,
@@ -182,7 +182,7 @@ impl Made {
         }
     }
 
-    /// Adds the steps from which a cell is made.
+    /// Adds the steps whose results a cell contains.
     fn add_steps(&mut self, pick: &Pick) {
         let parts = pick.parts.iter().flatten().map(|part| part.or(pick));
         let picks = parts.chain([pick.clone()]);
@@ -216,7 +216,7 @@ impl Made {
         self.rows.iter().for_each(|row| line(text, row));
         let Some(compared) = &self.compared else { return };
         let Compared { numbers, equal, differences } = compared;
-        let _ = writeln!(text, "\n{equal} of {numbers} numbers equal those of the page.");
+        let _ = writeln!(text, "\n{equal} of {numbers} numbers are equal to those on the page.");
         for it in differences.iter().take(LISTED) {
             let now = it.now.map_or("-".to_owned(), |now| now.to_string());
             let _ = writeln!(text, "- {}, {}: {now} instead of {}", it.row, it.column, it.page);
@@ -227,7 +227,7 @@ impl Made {
     }
 }
 
-/// Returns the data files that the steps, or the steps whose files they use, lack.
+/// Returns the data files that are missing for these steps, or for other steps whose files these steps use.
 fn synthetic(maker: &Maker<'_>, names: &[String]) -> Vec<&'static str> {
     let mut missing = Vec::new();
     let mut waiting = names.to_vec();
@@ -366,14 +366,14 @@ impl Report {
     }
 }
 
-/// Returns a sentence about the data of a table or figure.
+/// Returns a sentence that describes the data of a table or figure.
 fn origin(synthetic: &[&'static str]) -> String {
     if synthetic.is_empty() {
         return "Data: as on the page.".to_owned();
     }
     let names: Vec<_> = synthetic.iter().map(|name| format!("${name}")).collect();
     format!(
-        "**Synthetic data** instead of the data of the page, because these files are not given: {}.",
+        "**Synthetic data** instead of the page's data, because these files were not given: {}.",
         names.join(", ")
     )
 }

@@ -1,4 +1,4 @@
-//! The command `iswitch study reproduce`.
+//! The `iswitch study reproduce` command.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::recipe::{Data, Mode, Recipe, Step, Study};
 use crate::report::{self, Report, StepState};
 use crate::run::{Incomplete, Steps, Task};
 
-/// Programs that may have locked the output directory, and what to do.
-const HOLDER: &str = "another reproduction; wait until it has ended";
+/// Program that may hold the lock on the output directory, and what to do about it.
+const HOLDER: &str = "another reproduction";
 
 /// Runs the missing steps of a reproduction, and writes and prints its report.
 pub(crate) fn run(study: Study, data: Data, args: &CommonArgs) -> anyhow::Result<ExitCode> {
@@ -79,8 +79,8 @@ pub(crate) fn reproduce(
     Ok(report)
 }
 
-/// Runs the steps that are not complete. Returns the error of each step that failed; a failed step does not affect the
-/// others, except those that use its files.
+/// Runs the steps that are not yet complete. Returns the error of each step that failed; a failed step does not affect
+/// the others, except those that use its files.
 fn run_steps<'a>(
     run: &Steps<'a>,
     steps: impl Iterator<Item = &'a Step>,
@@ -152,7 +152,7 @@ fn state(
 /// Returns the names of the steps to run, including those whose files they use.
 ///
 /// # Errors
-/// Fails if there is no step with a name in `only`.
+/// Fails if `only` contains a name that no step has, or requires a step that takes hours without `includes_long`.
 pub(crate) fn selected<'a>(
     recipe: &'a Recipe,
     only: &[String],
@@ -228,7 +228,7 @@ page = "curve.svg"
 step = "times"
 file = "curve.svg"
 "#;
-    /// Stands for `iswitch-route`: counts its calls, and fails if a file requests this.
+    /// Replacement for `iswitch-route` that records its calls and fails if the file `broken` exists.
     const PROGRAM: &str = r#"#!/bin/sh
 echo "$*" >> calls
 echo working >&2
@@ -345,7 +345,7 @@ echo '{"results": [{"policy": "a", "time": 1.5}, {"policy": "b", "time": 2.5}]}'
         let table = &report.tables[0];
         assert_eq!((&table.synthetic[..], table.compared.is_none()), (&["TRACE"][..], true));
         assert!(report.text().contains(
-            "**Synthetic data** instead of the data of the page, because these files are not given: $TRACE."
+            "**Synthetic data** instead of the page's data, because these files were not given: $TRACE."
         ));
         world.mode.is_quick = true;
         let report = world.run(&[], false, true).unwrap();

@@ -1,4 +1,4 @@
-//! Results of steps, and the cells of tables that are made from them.
+//! Results of steps, and the table cells that are produced from them.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use serde_json::Value;
 use crate::page::{self, Number};
 use crate::recipe::{Across, Mode, Pick, Recipe};
 
-/// Tolerance with which numbers that select a result are compared.
+/// Tolerance for comparing the numbers that select a result.
 const SAME: f64 = 1e-9;
 
 /// Results of all steps that are complete: for each step, the inputs of its commands and the objects that the commands
 /// printed.
 pub(crate) type Results = BTreeMap<String, Vec<(Option<String>, Value)>>;
 
-/// Objects of policies in the results of a step, with the inputs of their commands.
+/// Policy objects in the results of a step, each with the input of the command that printed it.
 type Records<'a> = Vec<(Option<String>, &'a Value)>;
 
 /// Content of one cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
-    /// The cell is that of the page.
+    /// The cell is copied from the page.
     Same,
-    /// No command makes the numbers of this cell.
+    /// No command produces the numbers of this cell.
     Skipped,
     /// The cell needs a step that is not complete.
     Missing(String),
@@ -32,7 +32,7 @@ pub(crate) enum Cell {
     Made(String, Vec<Option<f64>>),
 }
 
-/// Results from which cells are made.
+/// Results from which cells are produced.
 pub(crate) struct Maker<'a> {
     pub(crate) recipe: &'a Recipe,
     pub(crate) mode: &'a Mode,
@@ -40,7 +40,7 @@ pub(crate) struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// Makes a cell in the form of `model`, the cell of the page.
+    /// Produces a cell in the format of `model`, the corresponding cell of the page.
     ///
     /// # Errors
     /// Fails if the results do not contain the numbers that `pick` selects.
@@ -60,7 +60,7 @@ impl Maker<'_> {
             }
         }
         if values.len() < numbers.len() {
-            bail!("the cell {model:?} has {} numbers, but the results {}", numbers.len(), values.len());
+            bail!("the cell {model:?} has {} numbers, but the results have {}", numbers.len(), values.len());
         }
         values.truncate(numbers.len());
         let texts: Vec<_> = numbers.iter().zip(&values).map(|(number, value)| text(number, *value)).collect();
@@ -77,7 +77,7 @@ impl Maker<'_> {
         for (input, record) in &records {
             let mut row: Vec<_> = paths.iter().map(|path| number(record, path)).collect();
             if let Some(over) = &pick.over {
-                // The divisor belongs to the same input.
+                // The divisor comes from the results for the same input.
                 let other = Pick { each: over.each.clone().or(input.clone()), ..over.or(pick) };
                 let other = Pick { over: None, across: None, ..other };
                 match self.divisor(&other)? {
@@ -88,7 +88,7 @@ impl Maker<'_> {
             let shown = |value: f64, path: &str| {
                 let value = value / pick.scale.unwrap_or(1.0);
                 let value = if pick.invert == Some(true) { 1.0 / value } else { value };
-                // Half the width of an interval does not depend on where the interval lies.
+                // The half-width of an interval does not change when 1 is subtracted.
                 let origin = if path.ends_with("ci95") { 0.0 } else { 1.0 };
                 if pick.percent == Some(true) { (value - origin) * 100.0 } else { value }
             };
@@ -174,7 +174,7 @@ fn summary(pick: &Pick, mut rows: Vec<Vec<Option<f64>>>) -> anyhow::Result<Vec<O
     })
 }
 
-/// Returns a number in the form of the page's; `-` if there is no number.
+/// Formats a number like the corresponding number of the page; returns `-` if there is no number.
 fn text(form: &Number, value: Option<f64>) -> String {
     let Some(value) = value else { return "-".to_owned() };
     let decimals = form.decimals;

@@ -1,4 +1,4 @@
-//! Execution of steps, and the files that keep their results.
+//! Execution of steps, and the files that store their results.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -22,7 +22,7 @@ use crate::results::Results;
 
 /// Interval at which a running command is checked.
 const POLL: Duration = Duration::from_millis(50);
-/// Number of bytes at the end of a log in which the last line is searched.
+/// Number of bytes at the end of a log that are searched for its last line.
 const LOG_TAIL_BYTES: u64 = 4096;
 /// First word of a command that runs a program of the page.
 const PYTHON: &str = "python3";
@@ -32,7 +32,7 @@ pub(crate) struct Steps<'a> {
     pub(crate) recipe: &'a Recipe,
     pub(crate) page: &'a Page,
     pub(crate) mode: &'a Mode,
-    /// Directory with a directory for each step; all commands run in it.
+    /// Directory that contains a subdirectory for each step; all commands run in this directory.
     pub(crate) out: PathBuf,
     /// Directory of the programs; `None` stands for the directory of this program and `PATH`.
     pub(crate) programs: Option<PathBuf>,
@@ -56,7 +56,7 @@ struct Record {
     result: Option<Value>,
 }
 
-/// Reason for which a command has not been completed.
+/// Reason why a command has not been completed.
 #[derive(Debug)]
 pub(crate) enum Incomplete {
     /// The process was asked to stop.
@@ -72,7 +72,7 @@ impl From<anyhow::Error> for Incomplete {
 }
 
 impl Task<'_> {
-    /// Returns the command as users write it.
+    /// Returns the command as a user would type it.
     pub(crate) fn command(&self) -> String {
         let words = self.words.join(" ");
         match &self.step.program {
@@ -184,7 +184,7 @@ impl<'a> Steps<'a> {
         };
         let (output, log) = (directory.join(task.file(".out")), directory.join(task.file(".log")));
         let mut command = self.process(task)?;
-        // In a process group of its own, a command is stopped only by this process when the user presses Ctrl-C.
+        // Each command runs in its own process group, so that Ctrl-C does not reach it; only this process stops it.
         command.current_dir(&self.out).stdin(Stdio::null()).process_group(0);
         command.stdout(create(".out")?).stderr(create(".log")?);
         let begin = Instant::now();
@@ -262,8 +262,8 @@ fn curve(path: &Path) -> anyhow::Result<Value> {
     Ok(Value::Array(rows))
 }
 
-/// Waits for the end of a process. If `stop` is set, signals the process to stop and still waits for its end, so that a
-/// training run can save its checkpoint.
+/// Waits for a process to exit. If `stop` is set, signals the process to stop and still waits for it to exit, so that
+/// a training run can save its checkpoint.
 fn wait(mut child: Child, stop: &AtomicBool, show: &mut dyn FnMut()) -> anyhow::Result<ExitStatus> {
     let mut is_stopping = false;
     loop {
@@ -273,7 +273,7 @@ fn wait(mut child: Child, stop: &AtomicBool, show: &mut dyn FnMut()) -> anyhow::
         if !is_stopping && stop.load(Ordering::Relaxed) {
             is_stopping = true;
             if let Some(pid) = Pid::from_raw(child.id() as i32) {
-                // The call fails only if the process has just ended.
+                // The call fails only if the process has just exited.
                 let _ = kill_process(pid, Signal::TERM);
             }
         }
@@ -282,7 +282,7 @@ fn wait(mut child: Child, stop: &AtomicBool, show: &mut dyn FnMut()) -> anyhow::
     }
 }
 
-/// Returns the last line of a log that is not empty, or `None` if there is no such line.
+/// Returns the last non-empty line of a log, or `None` if there is no such line.
 fn last_line(path: &Path) -> Option<String> {
     let read = || -> std::io::Result<String> {
         let mut file = File::open(path)?;

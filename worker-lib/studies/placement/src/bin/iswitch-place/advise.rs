@@ -28,12 +28,12 @@ pub(crate) struct AdviseArgs {
         long_help = format!("Policy: {PICKERS}")
     )]
     policy: String,
-    /// File with the nodes of Slurm: the output of `scontrol show nodes --json`
+    /// File with Slurm's nodes: the output of `scontrol show nodes --json`
     ///
     /// With Slurm versions before 23.02, use the output of `sinfo --json` instead.
     #[arg(long, value_name = "FILE", requires = "slurm_jobs")]
     slurm_nodes: Option<PathBuf>,
-    /// File with the jobs of Slurm: the output of `squeue --json`
+    /// File with Slurm's jobs: the output of `squeue --json`
     #[arg(long, value_name = "FILE", requires = "slurm_nodes")]
     slurm_jobs: Option<PathBuf>,
     /// GPU type to consider, as named in Slurm's configuration, such as a100
@@ -42,10 +42,10 @@ pub(crate) struct AdviseArgs {
     /// of several types.
     #[arg(long, value_name = "TYPE", requires = "slurm_nodes")]
     gpu_type: Option<String>,
-    /// File with the nodes of Kubernetes: the output of `kubectl get nodes -o json`
+    /// File with the Kubernetes nodes: the output of `kubectl get nodes -o json`
     #[arg(long, value_name = "FILE", requires = "kubernetes_pods")]
     kubernetes_nodes: Option<PathBuf>,
-    /// File with the pods of Kubernetes: the output of `kubectl get pods -A -o json`
+    /// File with the Kubernetes pods: the output of `kubectl get pods -A -o json`
     ///
     /// Pods that a label or annotation assigns to the same group or job start together.
     #[arg(long, value_name = "FILE", requires = "kubernetes_nodes")]
@@ -55,14 +55,14 @@ pub(crate) struct AdviseArgs {
     gpu_resource: String,
     /// CSV file with the failures per GPU-year on each node: node,per_year
     ///
-    /// GPUs on nodes without a line are assumed not to fail. If neither this option nor --xid is given, no GPU is
-    /// assumed to fail.
+    /// GPUs on nodes that the file does not list are assumed not to fail. If neither this option nor --xid is given,
+    /// all GPUs are assumed not to fail.
     #[arg(long, value_name = "FILE", conflicts_with = "xid")]
     node_rates: Option<PathBuf>,
     /// Kernel log of all nodes, from which the failure rates are estimated
     ///
-    /// The format is that of `journalctl --dmesg --output short-iso`. Lines of NVIDIA's driver with one of the Xids in
-    /// --xid-codes count as failures; several lines of the same GPU on the same date count as one failure.
+    /// The format is that of `journalctl --dmesg --output short-iso`. Lines from NVIDIA's driver with one of the Xids
+    /// in --xid-codes count as failures; several lines about the same GPU on the same date count as one failure.
     #[arg(long, value_name = "FILE", requires = "xid_days")]
     xid: Option<PathBuf>,
     /// Number of days that the kernel log covers
@@ -161,8 +161,9 @@ fn node_rates(path: &Path, managed: &Managed) -> Result<Vec<f64>, StudyError> {
     Table::new(&text, path, ["node", "per_year"])?.rows(|row| {
         let name = row.text(0);
         let at = known.get(name);
-        let at =
-            *at.ok_or_else(|| format!("node is {name:?}, expected a node with GPUs from the file of nodes"))?;
+        let at = *at.ok_or_else(|| {
+            format!("node is {name:?}, expected one of the nodes with GPUs in the node file")
+        })?;
         match rates[at].replace(row.number(1)?) {
             None => Ok(()),
             Some(_) => Err(format!("node {name} appears twice, expected at most one line for each node")),
@@ -185,7 +186,7 @@ fn print(report: &Report<'_>) -> std::io::Result<()> {
         print_line!("no changes")?;
     }
     if let Some(seconds) = advice.look_again_s {
-        print_line!("run this command again in {seconds:.0} s, even if nothing happens until then")?;
+        print_line!("run this command again in {seconds:.0} s, even if nothing happens before then")?;
     }
     for LeftOut { jobs, reason } in left_out {
         print_line!("left out: {jobs}, each of which {reason}")?;

@@ -59,7 +59,7 @@ pub(crate) struct CompareArgs {
     /// Baseline policy for the ratios of makespans and of completion times
     ///
     /// In each draw, the makespan and the mean completion time (JCT) of every policy are divided by those of the
-    /// baseline. The default is the policy random if it is among the policies, otherwise the first policy.
+    /// baseline. The default is `random` if it is among the policies, otherwise the first policy.
     #[arg(long, value_name = "POLICY")]
     baseline: Option<String>,
     /// Directory in which to write figures of makespans

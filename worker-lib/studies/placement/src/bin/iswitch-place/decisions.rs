@@ -10,7 +10,7 @@ const COLUMNS: &str = "time_s,event,job,gpus,waiting,running,free_gpus";
 
 /// Table with one row for each decision and each event of a run, in chronological order.
 ///
-/// The column `gpus` contains the ids of the GPUs on which a job starts, or the id of the GPU that fails or is
+/// The `gpus` column contains the ids of the GPUs on which a job starts, or the id of the GPU that fails or is
 /// repaired. The last three columns describe the state after the event.
 pub(super) struct Decisions(Output);
 

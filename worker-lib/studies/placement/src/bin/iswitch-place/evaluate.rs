@@ -86,14 +86,16 @@ fn draw(path: &Path, gantt: Option<Recorder>, policy: &str) -> anyhow::Result<()
         None => explain_missing("Gantt chart", policy),
         Some(recorder) => match recorder.draw(policy) {
             Some(svg) => write(path, &svg)?,
-            None => eprintln!("no Gantt chart: more than {SPANS_MAX} bars; lower --gantt-gpus"),
+            None => eprintln!(
+                "cannot draw the Gantt chart: it would have more than {SPANS_MAX} bars; lower --gantt-gpus"
+            ),
         },
     }
     Ok(())
 }
 
 fn explain_missing(what: &str, policy: &str) {
-    eprintln!("no {what}: the policy {policy} chooses among finished runs, which are not recorded");
+    eprintln!("cannot write the {what}: policy {policy} chooses among finished runs, which are not recorded");
 }
 
 fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {

@@ -36,7 +36,7 @@ pub(super) struct FailureArgs {
     /// All draws then have the same cluster, as the patent's network requires.
     #[arg(long, value_name = "DRAW", conflicts_with_all = ["failures", "rates"])]
     gpus_of_draw: Option<u64>,
-    /// Knowledge that policies have of the failure rates
+    /// What policies know about the failure rates
     #[arg(long, value_name = "WHAT", default_value = "rates")]
     knowledge: Knowledge,
     /// CSV file of outages: gpu,begin_s,end_s
@@ -50,7 +50,7 @@ pub(super) struct FailureArgs {
     /// The file has one line for each GPU.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
-    /// File of InfiniteHBD's node faults (fault_trace.json)
+    /// File with InfiniteHBD's node faults (fault_trace.json)
     ///
     /// Each draw replays the faults from a random time in the trace onwards, with the nodes in random order. Policies
     /// know the mean fault rate of all nodes. For each node, they also know the faults in the half of the trace before

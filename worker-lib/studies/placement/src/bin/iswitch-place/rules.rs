@@ -54,7 +54,7 @@ impl fmt::Display for Saving {
 pub(super) struct CostArgs {
     /// Duration of a restart after a failure or a suspension, in seconds
     ///
-    /// The job does no work in this time.
+    /// The job does no work during this time.
     #[arg(long, value_name = "SECONDS", default_value_t = Options::default().restart, allow_negative_numbers = true)]
     restart: f64,
     /// Additional restart time for each GPU of the job, in seconds
@@ -80,7 +80,7 @@ pub(super) struct RulesArgs {
     pub(super) cost: CostArgs,
     /// Time until a failed GPU is repaired, in seconds
     ///
-    /// With --failures, the file gives the end of each outage instead.
+    /// With --failures, the file specifies the end of each outage instead.
     #[arg(long, value_name = "SECONDS", default_value_t = Options::default().repair, allow_negative_numbers = true)]
     repair: f64,
     /// Jobs that must wait while too few GPUs are free for the first job

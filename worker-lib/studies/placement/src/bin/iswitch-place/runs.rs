@@ -77,7 +77,7 @@ impl Measured {
     }
 }
 
-/// Time of the first start of a job, in seconds, and the numbers of its starts and of the failures that stopped it.
+/// Time of a job's first start, in seconds, the number of its starts, and the number of failures that stopped it.
 #[derive(Clone, Copy, Debug, Default)]
 struct JobRecord {
     started: Option<f64>,

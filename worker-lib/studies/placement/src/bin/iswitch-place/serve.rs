@@ -65,7 +65,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let source = PolicySource::parse(&args.policy)?;
     let options = Options { queueing: Queueing::Easy, ..args.cost.options()? };
     let scheduler = Scheduler { source, cluster, failures, options, seed: args.seed };
-    // Report a policy that cannot be built before any scheduler connects.
+    // Create an agent now, so that a policy error is reported before any scheduler connects.
     scheduler.agent()?;
     let name = scheduler.source.name();
     line_server::serve(args.socket.as_deref(), args.limits, &name, scheduler)?;

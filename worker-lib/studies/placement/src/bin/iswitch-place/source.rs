@@ -34,7 +34,7 @@ pub(super) enum PolicySource {
         /// Last component of the run directory's path as given on the command line.
         name: String,
     },
-    /// Policy that is a program.
+    /// External policy, which runs as a separate program.
     External(External),
 }
 

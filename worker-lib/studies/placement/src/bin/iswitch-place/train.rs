@@ -37,7 +37,7 @@ pub(crate) struct TrainArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum NetworkName {
-    /// Scores jobs and GPUs to adjust the policy `saving`; works on any cluster
+    /// Scores jobs and GPUs to adjust the `saving` policy; works on any cluster
     Shared,
     /// The patent's network, which identifies GPUs by index; for one cluster only
     Patent,

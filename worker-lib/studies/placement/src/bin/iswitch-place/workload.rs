@@ -138,8 +138,8 @@ pub(super) struct Workload {
 }
 
 impl WorkloadArgs {
-    /// Does the same as [`Self::load`], but if no option selects a checkpoint setting, uses `saving` instead of the
-    /// default.
+    /// Like [`Self::load`], except that it uses `saving` instead of the default if no option selects a checkpoint
+    /// setting.
     ///
     /// # Errors
     /// Returns the errors of [`Self::load`].
@@ -159,7 +159,7 @@ impl WorkloadArgs {
         let is_fixed = matches!(scenarios.jobs, JobSource::Trace(_)) && scenarios.failures.is_trace();
         let draws = self.draws.unwrap_or(if is_fixed { 1 } else { DRAWS });
         let Some(end) = self.draw.checked_add(draws) else {
-            bail!("draw is {}, expected at most {}", self.draw, u64::MAX - draws)
+            bail!("--draw is {}, expected at most {}", self.draw, u64::MAX - draws)
         };
         let (condition, cost) = (self.scenario.condition(), self.scenario.cost().clone());
         let workload = Workload { scenarios, condition, cost, draws: self.draw..end };
@@ -183,7 +183,7 @@ impl Workload {
     pub(super) fn check(&self, condition: Condition) -> anyhow::Result<()> {
         if condition.saving == Saving::YoungDaly && !self.scenarios.failures.has_rates() {
             bail!(
-                "checkpoint is young-daly, which needs failure rates: --failures gives only the failure times; \
+                "checkpoint is young-daly, which needs failure rates: --failures specifies only the failure times; \
                  add --rates with the expected failures per year"
             );
         }

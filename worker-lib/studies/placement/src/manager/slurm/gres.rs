@@ -27,7 +27,7 @@ struct Entry<'a> {
 /// Returns a description of the invalid entry.
 pub(super) fn total(text: &str, gpu_type: Option<&str>) -> Result<usize, String> {
     let entries = entries(text)?;
-    // A request may state the total in addition to the number of each type: gres/gpu=4,gres/gpu:a100=4.
+    // A request may contain the total in addition to the number of each type: gres/gpu=4,gres/gpu:a100=4.
     let of = |kind: Option<&str>| -> Option<usize> {
         let mut some = entries.iter().filter(|entry| entry.kind == kind).map(|entry| entry.count).peekable();
         some.peek().is_some().then_some(())?;

@@ -48,7 +48,7 @@ pub(super) struct RunsArgs {
     /// Number of draws of arrival rates, with one run each
     ///
     /// Arrival rates are drawn uniformly from 0 to 1 and rescaled to the load; the default is 5 draws. With --rates,
-    /// all runs have the rates in the file, and the default is 1 run.
+    /// all runs use the rates in the file, and the default is 1 run.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     draws: Option<u64>,
     /// Number of the first draw; a draw's number is also its seed

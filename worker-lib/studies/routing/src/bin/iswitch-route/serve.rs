@@ -50,7 +50,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         return Err(external.refusal("iswitch route serve"));
     }
     let shape = args.shape.shape(source.shape())?;
-    // Report a policy that cannot be built before any client connects.
+    // Build the policy once before any client connects, so that an error is reported at once.
     source.build(shape, args.fill, args.seed)?;
     let name = source.name();
     let network = Network { source, shape, fill: args.fill, seed: args.seed };

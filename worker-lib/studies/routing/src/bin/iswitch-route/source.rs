@@ -30,7 +30,7 @@ pub(super) enum PolicySource {
     Mlpi,
     /// Checkpoint of a trained policy, and the name of its run directory.
     Saved(Box<Saved>, String),
-    /// Policy that is a program.
+    /// External policy, which runs as a separate program.
     External(External),
 }
 
@@ -89,7 +89,7 @@ impl PolicySource {
         })
     }
 
-    /// Creates a new instance of the policy for a network with these arrival rates. The policy `mlpi` is first trained
+    /// Creates a new instance of the policy for a network with these arrival rates. The `mlpi` policy is first trained
     /// on the rates, unless `latest` was already trained on the same rates.
     pub(super) fn build_for(
         &self,
@@ -105,7 +105,7 @@ impl PolicySource {
     }
 }
 
-/// Result of the latest training of the policy `mlpi`. Runs with the same arrival rates share it.
+/// Result of the latest training of the `mlpi` policy. Runs with the same arrival rates share it.
 #[derive(Default)]
 pub(super) struct LatestTraining(Option<(Rates, Training)>);
 
@@ -115,7 +115,7 @@ impl LatestTraining {
             Some(known) => self.0.insert(known),
             None => self.0.insert((rates.clone(), train(rates, seed)?)),
         };
-        RoutingStudy::best_policy(training, seed).context("the training has tested no policy")
+        RoutingStudy::best_policy(training, seed).context("the training run has not tested any policy")
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
         let (first, second) =
             (Rates::uniform(shape, 0.5, 1).unwrap(), Rates::uniform(shape, 0.5, 2).unwrap());
         let mut latest = LatestTraining::default();
-        // A training run takes its seed from the run that caused it.
+        // A training run takes its seed from the run that triggered it.
         for (rates, run, expected) in [(&first, 1, 1), (&first, 2, 1), (&second, 3, 3), (&second, 4, 3)] {
             PolicySource::Mlpi.build_for(rates, Fill::default(), run, &mut latest).unwrap();
             assert_eq!(latest.0.as_ref().map(|(_, training)| training.config().seed), Some(expected));
