@@ -4,6 +4,7 @@
 //! The daemon uses this crate to drive a card, and `hdl` generates the hardware from the same register list.
 
 mod access;
+mod counters;
 pub mod registers;
 mod setup;
 mod simulated;
@@ -11,6 +12,7 @@ mod spec;
 mod tables;
 
 pub use access::{Card, CardError, Frame, MIN_FRAME_LEN_BYTES, check_identity};
+pub use counters::CardCounters;
 pub use setup::{HOST_PORT, JobSetup, MAX_FLOATS, MEMBERS, Member, PACE_10G, SetupError};
 pub use simulated::SimulatedCard;
 pub use spec::{CardSpec, SpecError};

@@ -32,7 +32,7 @@ pub fn default_control_socket() -> Option<PathBuf> {
 pub enum Request {
     /// State of the switch: version, uptime, ports, numbers of jobs and members, parents, awaited workers
     Status,
-    /// Counters of the switch and of each port
+    /// Counters of the switch, of its card, and of each port
     Counters,
     /// Jobs and their members
     Jobs,

@@ -44,7 +44,7 @@ enum Command {
     /// The output shows the version, the uptime, the ports, the numbers of jobs and members, the limits with their
     /// current usage, the state of the parents, and the workers that a round is waiting for.
     Status,
-    /// Show all counters of the switch and of each port
+    /// Show all counters of the switch, of its card if it has one, and of each port
     Counters,
     /// Show the jobs and their members
     Jobs,

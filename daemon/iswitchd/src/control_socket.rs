@@ -104,7 +104,12 @@ fn answer_of(request: Request, controlled: &Controlled) -> io::Result<Value> {
             let ports = snapshot.ports.iter().map(|port| (port.name.clone(), json!(port.counters)));
             let ports: serde_json::Map<_, _> = ports.collect();
             let log = json!({ "dropped_lines": log::dropped_lines() });
-            json!({ "traffic": snapshot.traffic, "drops": snapshot.drops, "ports": ports, "log": log })
+            let mut all =
+                json!({ "traffic": snapshot.traffic, "drops": snapshot.drops, "ports": ports, "log": log });
+            if let Some(card) = &snapshot.card {
+                all["card"] = json!(card);
+            }
+            all
         }
         Request::Jobs => json!(handle.snapshot()?.jobs),
         Request::Snapshot => json!(*handle.snapshot()?),

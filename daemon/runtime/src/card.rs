@@ -11,10 +11,12 @@
 //! core sums like a switch without a card.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
 
 use iswitch_card::registers::offset;
 use iswitch_card::{
-    Card, CardError, Frame, HOST_PORT, JobSetup, MEMBERS, MIN_FRAME_LEN_BYTES, Member, PACE_10G, Tables,
+    Card, CardCounters, CardError, Frame, HOST_PORT, JobSetup, MEMBERS, MIN_FRAME_LEN_BYTES, Member,
+    PACE_10G, Tables,
 };
 use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, UDP_HEADER_LEN_BYTES};
 use iswitch_protocol::wire::control::SegmentSetRepr;
@@ -27,9 +29,12 @@ use iswitch_switch::{CardJob, Endpoint, MAX_CARD_MEMBERS, PortId, Switch};
 
 use crate::port::Port;
 use crate::runtime::transmit;
+use crate::snapshot::CardSnapshot;
 
 /// Number of network ports of a card.
 pub const CARD_PORTS: usize = 4;
+/// Maximum time between two readings of the counters. Their registers wrap after 72 s at line rate.
+const COUNTERS_INTERVAL: Duration = Duration::from_secs(10);
 /// Flag of THRESHOLD: the new threshold also applies to the rounds that are open.
 const ALSO_OPEN: u32 = 1 << 31;
 /// Destination of results while no group reaches a member: the results go only to the host.
@@ -47,6 +52,8 @@ pub struct CardDriver {
     /// Frames that have left the card and are not processed yet.
     leaving: Vec<Frame>,
     begun: Option<Begun>,
+    counters: CardCounters,
+    counters_read: Instant,
 }
 
 /// Job that the card sums.
@@ -69,12 +76,23 @@ impl CardDriver {
     pub fn new(mut card: Box<dyn Card>, slots: u32, classifier: Classifier) -> Result<Self, CardError> {
         let (at, value) = JobSetup::end();
         card.write(at, value)?;
-        Ok(Self { card, slots, classifier, arriving: Vec::new(), leaving: Vec::new(), begun: None })
+        let counters = CardCounters::new(card.as_mut())?;
+        let (arriving, leaving) = (Vec::new(), Vec::new());
+        let counters_read = Instant::default();
+        Ok(Self { card, slots, classifier, arriving, leaving, begun: None, counters, counters_read })
     }
 
     /// Returns whether the card sums the job.
     pub(crate) fn sums(&self) -> bool {
         self.begun.is_some()
+    }
+
+    /// Reads the counters of the card, and returns them.
+    pub(crate) fn snapshot(&mut self, now: Instant) -> Result<CardSnapshot, CardError> {
+        self.counters.refresh(self.card.as_mut())?;
+        self.counters_read = now;
+        let (counters, drops) = (self.counters.iter().collect(), self.counters.drops().collect());
+        Ok(CardSnapshot { counters, drops })
     }
 
     /// Takes datagrams that arrived at a port. The card processes them in the next [`Self::turn`].
@@ -101,6 +119,9 @@ impl CardDriver {
         switch: &mut Switch,
         ports: &mut [Option<Box<dyn Port>>],
     ) -> Result<(), CardError> {
+        if now.since(self.counters_read) >= COUNTERS_INTERVAL {
+            self.snapshot(now)?;
+        }
         if !self.arriving.is_empty() {
             let arriving = std::mem::take(&mut self.arriving);
             self.card.exchange(&arriving, &mut self.leaving)?;

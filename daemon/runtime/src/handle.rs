@@ -366,7 +366,7 @@ mod tests {
     fn empty() -> Snapshot {
         let (traffic, drops) = (CounterList::default(), CounterList::default());
         let (ports, jobs, limits) = (Vec::new(), Vec::new(), Vec::new());
-        Snapshot { boot: 1, uptime_ms: 0, traffic, drops, ports, jobs, limits }
+        Snapshot { boot: 1, uptime_ms: 0, traffic, drops, card: None, ports, jobs, limits }
     }
 
     #[test]

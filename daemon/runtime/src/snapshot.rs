@@ -24,12 +24,24 @@ pub struct Snapshot {
     pub traffic: CounterList,
     /// Number of dropped datagrams, by reason.
     pub drops: CounterList,
+    /// Counters of the card, if a card sums.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub card: Option<CardSnapshot>,
     /// Ports, ordered by number.
     pub ports: Vec<PortSnapshot>,
     /// Jobs of the switch.
     pub jobs: Vec<JobStatus>,
     /// Limits of the switch and their current usage.
     pub limits: Vec<LimitStatus>,
+}
+
+/// Counters of a card since the daemon started.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CardSnapshot {
+    /// Counters of frames, contributions and results.
+    pub counters: CounterList,
+    /// Number of contributions that the card dropped, by reason.
+    pub drops: CounterList,
 }
 
 /// State of one port.
@@ -112,6 +124,8 @@ impl Snapshot {
         for (at, one) in all.iter().enumerate() {
             if at == 0 {
                 whole.boot = one.boot;
+                // A daemon with a card has one thread.
+                whole.card.clone_from(&one.card);
             }
             whole.uptime_ms = whole.uptime_ms.max(one.uptime_ms);
             whole.traffic.add(&one.traffic);
@@ -153,7 +167,13 @@ impl Snapshot {
         }
     }
 
-    pub(crate) fn of(switch: &Switch, boot: u64, uptime: Duration, ports: Vec<PortSnapshot>) -> Self {
+    pub(crate) fn of(
+        switch: &Switch,
+        boot: u64,
+        uptime: Duration,
+        ports: Vec<PortSnapshot>,
+        card: Option<CardSnapshot>,
+    ) -> Self {
         let counters = switch.counters();
         let drops = counters.dropped_by_reason();
         Self {
@@ -161,6 +181,7 @@ impl Snapshot {
             uptime_ms: uptime.as_millis() as u64,
             traffic: counters.traffic().collect(),
             drops: drops.map(|(reason, count)| (reason.name(), count)).collect(),
+            card,
             ports,
             jobs: switch.jobs().collect(),
             limits: switch.limits(),

@@ -69,7 +69,21 @@ fn loss_and_duplicates_change_no_sum_of_the_card() {
     let retransmitted = total(&results, "retransmitted");
     assert!(lost > 0 && retransmitted > 0, "{lost} packets lost, {retransmitted} segments retransmitted");
     report(&format!("card: {lost} lost, {retransmitted} retransmitted"));
+    check_counters(&daemon.counters()["card"], WORKERS * rounds * 50_000_u64.div_ceil(366));
     daemon.stop();
+}
+
+/// Checks the counters of a card with which `contributions` segments were contributed, some of them repeatedly.
+fn check_counters(card: &Value, contributions: u64) {
+    let counter = |name: &str| card["counters"][name].as_u64().unwrap_or_else(|| panic!("no {name}: {card}"));
+    // The core sums the first rounds, before the card takes over.
+    let (summed, completed) = (counter("summed"), counter("completed"));
+    assert!(summed > contributions / 2 && summed <= contributions, "{summed} of {contributions}: {card}");
+    assert_eq!(summed, WORKERS * completed, "{card}");
+    assert!(counter("frames_received") > summed && counter("control") > 0, "{card}");
+    let drops = |name: &str| card["drops"][name].as_u64().unwrap_or_else(|| panic!("no {name}: {card}"));
+    assert!(drops("duplicate") + drops("late") > 0, "{card}");
+    assert_eq!(drops("malformed") + drops("unknown_member"), 0, "{card}");
 }
 
 #[test]

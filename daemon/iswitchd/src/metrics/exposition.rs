@@ -5,7 +5,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use iswitch_runtime::snapshot::{CounterList, PortSnapshot, Snapshot};
+use iswitch_runtime::snapshot::{CardSnapshot, CounterList, PortSnapshot, Snapshot};
 use iswitch_switch::{JobStatus, LimitStatus, ROUND_TIME_BOUNDS_US};
 
 use super::process::Usage;
@@ -22,6 +22,24 @@ const TRAFFIC: [(&str, &str); 10] = [
     ("data_sent", "Data packets sent; a packet to a group counts once."),
     ("group_sent", "Data packets sent to the group of a job, as one copy for several members."),
     ("expelled", "Members expelled because their lease expired."),
+];
+
+/// Counters of a card and their help texts.
+const CARD: [(&str, &str); 11] = [
+    ("frames_received", "Frames that entered the card."),
+    ("frames_sent", "Frames that left the card."),
+    ("ordinary", "Frames that the card forwarded as ordinary traffic."),
+    ("control", "Control packets that the card passed to the daemon."),
+    ("summed", "Contributed segments that the card summed."),
+    ("completed", "Segments that the card completed."),
+    ("forced", "Segments that the card finished because the daemon requested it."),
+    ("repeated", "Result segments that the card retransmitted to a single member."),
+    (
+        "requests_skipped",
+        "Requests for results that the card discarded: the budget was spent, or too many waited.",
+    ),
+    ("unanswered", "Requests for results that the card no longer has."),
+    ("stalled_cycles", "Clock cycles in which a burst waited for an earlier burst with the same address."),
 ];
 
 /// Counters of a port and their help texts.
@@ -60,6 +78,9 @@ pub(super) fn render(snapshot: &Snapshot, log_dropped_lines: u64, usage: Option<
     page.family("dropped_datagrams_total", "Datagrams dropped, by reason.");
     for (reason, count) in snapshot.drops.iter() {
         page.sample("dropped_datagrams_total", &[("reason", reason)], count);
+    }
+    if let Some(card) = &snapshot.card {
+        card_counters(&mut page, card);
     }
     ports(&mut page, &snapshot.ports);
     page.family("jobs", "Jobs on the switch.");
@@ -119,6 +140,18 @@ fn traffic(page: &mut Page, counters: &CounterList) {
         let metric = format!("{name}_total");
         page.family(&metric, help);
         page.sample(&metric, &[], counters.get(name));
+    }
+}
+
+fn card_counters(page: &mut Page, card: &CardSnapshot) {
+    for (name, help) in CARD {
+        let metric = format!("card_{name}_total");
+        page.family(&metric, help);
+        page.sample(&metric, &[], card.counters.get(name));
+    }
+    page.family("card_dropped_total", "Contributed segments that the card dropped, by reason.");
+    for (reason, count) in card.drops.iter() {
+        page.sample("card_dropped_total", &[("reason", reason)], count);
     }
 }
 
@@ -410,11 +443,16 @@ mod tests {
             recv_buffer_bytes: 4096,
             counters: PortCounters { sent_bytes: 9, ..PortCounters::default() }.iter().collect(),
         };
+        let card = CardSnapshot {
+            counters: CARD.iter().map(|(name, _)| (*name, 6)).collect(),
+            drops: [("late", 8)].into_iter().collect(),
+        };
         Snapshot {
             boot: 1,
             uptime_ms: 61_500,
             traffic: counters.traffic().collect(),
             drops: counters.dropped_by_reason().map(|(reason, count)| (reason.name(), count)).collect(),
+            card: Some(card),
             ports: vec![ports],
             jobs: vec![job()],
             limits: vec![LimitStatus { limit: "jobs", used: 1, value: 64, option: None }],
@@ -429,6 +467,8 @@ mod tests {
             "iswitch_log_dropped_lines_total 3",
             "iswitch_results_total 5",
             "iswitch_dropped_datagrams_total{reason=\"unknown_member\"} 0",
+            "iswitch_card_summed_total 6",
+            "iswitch_card_dropped_total{reason=\"late\"} 8",
             "iswitch_port_sent_bytes_total{port=\"odd \\\"name\\\"\\\\\"} 9",
             "iswitch_job_info{job_id=\"7\",mode=\"synchronous\",name=\"ppo \\\"a\\\\\",owner=\"\"} 1",
             "iswitch_member_info{job_id=\"7\",member=\"3\",kind=\"worker\",rank=\"2\",host=\"gpu07\"} 1",
