@@ -72,7 +72,8 @@ def iswitch(options, algorithm, steps, starts, directory):
 
 def stable_baselines3(options, algorithm, steps, starts, directory):
     """Returns the steps per second of the method `learn`."""
-    result = json.loads(run([options.python, "-c", SB3, algorithm, ENVIRONMENTS[algorithm], str(steps), str(starts)], directory).splitlines()[-1])
+    command = [options.python, "-c", SB3, algorithm, ENVIRONMENTS[algorithm], str(steps), str(starts)]
+    result = json.loads(run(command, directory).splitlines()[-1])
     return result["steps"] / result["seconds"]
 
 
