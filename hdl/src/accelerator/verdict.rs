@@ -95,8 +95,7 @@ impl Logic for Verdict {
             self.held_members.d.next = self.own.val() | self.entry.val().members;
             self.old_total.next = bit_cast::<17, 16>(self.entry.val().total);
         }
-        // The requested sum is that of the slot's segment or, if the other bank holds it, that of the preceding
-        // segment in the slot.
+        // The requested sum is that of the slot's segment or, if the other bank holds it, of the segment before it.
         if self.key.val().repeats {
             self.old_total.next = bit_cast::<17, 16>(self.entry.val().previous_total);
             if self.relation.val().same { self.old_total.next = bit_cast::<17, 16>(self.entry.val().total); }

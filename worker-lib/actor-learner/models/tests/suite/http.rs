@@ -154,7 +154,7 @@ async fn only_authorized_clients_publish_models() {
     assert_eq!(put(3, 100).await.unwrap().version, 3);
     put(3, 100).await.expect("it is the same model");
     assert!(put(2, 100).await.unwrap_err().contains("not newer than the latest, 3"));
-    assert!(put(4, 0).await.unwrap_err().contains("expected at least 1"));
+    assert!(put(4, 0).await.unwrap_err().contains("the model is empty"));
     assert!(put(4, 101).await.unwrap_err().contains("101 bytes long, expected at most 100"));
     // This chunked upload declares no length and has no final chunk.
     let endless = [
