@@ -218,7 +218,7 @@ fn every_decision_of_a_run_is_logged() {
     hindsight[1] = "hindsight:2";
     let output = PLACE.command(&hindsight).args(options).arg("--decisions").arg(&log).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(errors.contains("no decisions: the policy hindsight:2"), "{output:?}");
+    assert!(errors.contains("cannot write the decisions: policy hindsight:2"), "{output:?}");
 }
 
 #[test]
