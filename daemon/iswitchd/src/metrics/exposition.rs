@@ -30,8 +30,8 @@ const CARD: [(&str, &str); 11] = [
     ("frames_sent", "Frames that left the card."),
     ("ordinary", "Frames that the card forwarded as ordinary traffic."),
     ("control", "Control packets that the card passed to the daemon."),
-    ("summed", "Contributed segments that the card summed."),
-    ("completed", "Segments that the card completed."),
+    ("summed", "Contributed segments that the card summed without completing a segment."),
+    ("completed", "Contributed segments that completed a segment on the card."),
     ("forced", "Segments that the card finished because the daemon requested it."),
     ("repeated", "Result segments that the card retransmitted to a single member."),
     (

@@ -84,15 +84,12 @@ fn lose(options: &Options, jobs: u64) -> Result<Recovered> {
 /// Compiles the accelerator with Verilator, and starts it. The temporary directory, if any, must outlive the process.
 fn verilated(options: &Options) -> Result<(Verilated, Option<TempDir>)> {
     let verilog = generate::accelerator(options.build);
-    let (directory, temporary) = match &options.build_dir {
-        Some(directory) => {
-            let build = options.build.to_possible_value().expect("no build is hidden");
-            (directory.join(build.get_name()), None)
-        }
-        None => {
-            let temporary = tempfile::tempdir()?;
-            (temporary.path().to_owned(), Some(temporary))
-        }
+    let (directory, temporary) = if let Some(directory) = &options.build_dir {
+        let build = options.build.to_possible_value().expect("no build is hidden");
+        (directory.join(build.get_name()), None)
+    } else {
+        let temporary = tempfile::tempdir()?;
+        (temporary.path().to_owned(), Some(temporary))
     };
     let program = Verilated::build(&verilog, &directory)?;
     Ok((Verilated::start(&program)?, temporary))
