@@ -224,7 +224,7 @@ static THREADS: RwLock<()> = RwLock::new(());
 /// of the same program.
 ///
 /// # Panics
-/// Panics if the file of this program cannot be locked.
+/// Panics if the executable of this program cannot be locked.
 pub fn alone() -> Alone {
     let threads = THREADS.write().unwrap_or_else(PoisonError::into_inner);
     let program = own_file();
@@ -236,7 +236,7 @@ pub fn alone() -> Alone {
 /// for a late packet, the expiry of a lease or the start of a process.
 ///
 /// # Panics
-/// Panics if the file of this program cannot be locked.
+/// Panics if the executable of this program cannot be locked.
 pub fn together() -> Together {
     let threads = THREADS.read().unwrap_or_else(PoisonError::into_inner);
     let program = own_file();

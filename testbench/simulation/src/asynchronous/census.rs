@@ -164,8 +164,8 @@ impl Census {
     fn note_number(&mut self, number: Round) -> Result<(), Violation> {
         if self.latest_before.is_some_and(|before| !before.is_before(number)) {
             let detail = format!(
-                "aggregate {number} was sent, although an earlier incarnation of the job has already sent it or a \
-                 later one"
+                "aggregate {number} was sent, but an earlier incarnation of the job had already sent this aggregate \
+                 or a later aggregate"
             );
             return violated(Rule::Resume, detail);
         }

@@ -138,7 +138,7 @@ pub struct Agent {
     live: Live,
     /// Index of each incomplete job, by its id.
     jobs: BTreeMap<String, usize>,
-    /// Id of each job, including the complete jobs that have not been forgotten.
+    /// Id of each job, including completed jobs that have not been forgotten yet.
     ids: Vec<String>,
 }
 

@@ -35,9 +35,9 @@ pub struct Outage {
 /// What is known about a GPU's failures before the simulation. The estimated failure rate is `events / years`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Belief {
-    /// Number of observed failures, plus the number of failures to which the prior is equivalent.
+    /// Number of observed failures, plus the number of failures that the prior is worth.
     pub events: f64,
-    /// Years of observation, plus the number of years to which the prior is equivalent.
+    /// Years of observation, plus the number of years of observation that the prior is worth.
     pub years: f64,
 }
 

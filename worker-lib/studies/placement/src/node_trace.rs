@@ -11,7 +11,7 @@ use super::failure::{Belief, YEAR};
 use iswitch_study::StudyError;
 use iswitch_study::error::above_zero;
 
-/// Number of failures to which the prior is equivalent in the estimate of a node's failure rate. It is low because the
+/// Number of failures that the prior is worth in the estimate of a node's failure rate. It is low because the
 /// rates of the nodes differ widely.
 const SHAPE: f64 = 0.5;
 /// Fraction of the trace that placers know: the part directly before the time at which a run starts.

@@ -63,7 +63,7 @@ pub struct PipelineConfig {
     /// Staleness bound S: the maximum number of updates by which the model may be ahead of a gradient when that
     /// gradient is committed. The paper uses 3.
     pub staleness_bound: u32,
-    /// Number of aggregates between two digests of the model; 0 disables digests.
+    /// Number of aggregates between successive digests of the model; 0 disables digests.
     pub digest_interval: u32,
 }
 

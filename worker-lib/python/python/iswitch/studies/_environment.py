@@ -26,7 +26,7 @@ class StudyEnv(gymnasium.Env[Rows, np.int64]):
     - `invalid_action`: whether the last action was not valid and was therefore replaced
     - `results`: metrics of the episode, only after its last step
 
-    `reset(seed=N)` begins draw N, which equals draw N in the commands of `iswitch`. A reset without a seed begins a
+    `reset(seed=N)` begins draw N, the same that the `iswitch` commands call draw N. A reset without a seed begins a
     random draw. `reset(options={"draw": N})` begins draw N without seeding the random choice of later draws. With the
     same draw and the same actions, an episode is reproduced bit for bit.
 
