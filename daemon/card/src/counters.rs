@@ -1,49 +1,28 @@
 //! The counters of the card.
 
 use crate::access::{Card, CardError};
-use crate::registers::offset;
+use crate::registers::{COUNTER_NAMES, offset};
 
-/// Registers that count, in the order of [`CardCounters::iter`], with the names of the counters.
-const COUNTERS: [(&str, u16); 22] = [
+/// Registers that count, besides those of [`COUNTER_NAMES`], with the names of their counters.
+const OTHERS: [(&str, u16); 4] = [
     ("frames_received", offset::PKTIN),
     ("frames_sent", offset::PKTOUT),
     ("stalled_cycles", offset::HAZARDS),
     ("requests_skipped", offset::SKIPPED),
-    ("ordinary", word(0)),
-    ("control", word(1)),
-    ("summed", word(2)),
-    ("completed", word(3)),
-    ("forced", word(4)),
-    ("unknown_member", word(5)),
-    ("malformed", word(6)),
-    ("halted", word(7)),
-    ("seg_out_of_range", word(8)),
-    ("length_mismatch", word(9)),
-    ("bad_weight", word(10)),
-    ("duplicate", word(11)),
-    ("late", word(12)),
-    ("stale_round", word(13)),
-    ("early_round", word(14)),
-    ("not_participant", word(15)),
-    ("repeated", word(16)),
-    ("unanswered", word(17)),
 ];
-/// Positions of the drop reasons in [`COUNTERS`].
-const DROPS: std::ops::Range<usize> = 9..20;
-
-/// Returns the offset of a word of [`offset::COUNTERS`].
-const fn word(number: u16) -> u16 {
-    offset::COUNTERS + 4 * number
-}
+/// Number of registers that count.
+const COUNT: usize = OTHERS.len() + COUNTER_NAMES.len();
+/// Positions of the drop reasons among all counters, in the order of [`CardCounters::all`].
+const DROPS: std::ops::Range<usize> = OTHERS.len() + 5..OTHERS.len() + 16;
 
 /// Counters of a card since the host began to read them.
 ///
 /// The registers have 32 bits and wrap: at line rate, the number of frames received wraps after 72 s. The totals have
 /// 64 bits, and are correct if [`Self::refresh`] is called more often than that.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CardCounters {
-    registers: [u32; COUNTERS.len()],
-    totals: [u64; COUNTERS.len()],
+    registers: [u32; COUNT],
+    totals: [u64; COUNT],
 }
 
 impl CardCounters {
@@ -52,7 +31,7 @@ impl CardCounters {
     /// # Errors
     /// Fails if the card does.
     pub fn new(card: &mut dyn Card) -> Result<Self, CardError> {
-        Ok(Self { registers: registers(card)?, totals: [0; COUNTERS.len()] })
+        Ok(Self { registers: registers(card)?, ..Self::default() })
     }
 
     /// Adds what the card has counted since the previous call.
@@ -79,13 +58,15 @@ impl CardCounters {
     }
 
     fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        COUNTERS.iter().map(|(name, _)| *name).zip(self.totals)
+        OTHERS.into_iter().map(|(name, _)| name).chain(COUNTER_NAMES).zip(self.totals)
     }
 }
 
-fn registers(card: &mut dyn Card) -> Result<[u32; COUNTERS.len()], CardError> {
-    let mut values = [0; COUNTERS.len()];
-    for (value, (_, at)) in values.iter_mut().zip(COUNTERS) {
+fn registers(card: &mut dyn Card) -> Result<[u32; COUNT], CardError> {
+    let words = (offset::COUNTERS..).step_by(4).take(COUNTER_NAMES.len());
+    let offsets = OTHERS.into_iter().map(|(_, at)| at).chain(words);
+    let mut values = [0; COUNT];
+    for (value, at) in values.iter_mut().zip(offsets) {
         *value = card.read(at)?;
     }
     Ok(values)
@@ -130,11 +111,11 @@ mod tests {
         let counters = crate::registers::REGISTERS.iter().find(|register| register.name == "COUNTERS");
         let content = counters.expect("the list has the counters").content;
         let listed: Vec<_> = content.split([' ', ',', ':', ';', '(']).collect();
-        let of_array = &COUNTERS[4..];
-        let mut positions = of_array.iter().map(|(name, _)| listed.iter().position(|word| word == name));
+        let mut positions = COUNTER_NAMES.iter().map(|name| listed.iter().position(|word| word == name));
         assert!(positions.all(|at| at.is_some()), "{listed:?}");
-        assert!(content.contains(&format!("{} are used", of_array.len())), "{content}");
-        assert_eq!(COUNTERS[DROPS.start].0, "unknown_member");
-        assert_eq!(COUNTERS[DROPS.end - 1].0, "not_participant");
+        assert!(content.contains(&format!("{} are used", COUNTER_NAMES.len())), "{content}");
+        let drops: Vec<_> = CardCounters::default().drops().map(|(name, _)| name).collect();
+        assert_eq!(drops.first(), Some(&"unknown_member"));
+        assert_eq!(drops.last(), Some(&"not_participant"));
     }
 }

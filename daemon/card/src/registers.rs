@@ -8,6 +8,28 @@ pub const ID: u32 = 0x0057_5369;
 /// Version of this register map: the value of the VERSION register.
 pub const VERSION: u32 = 3;
 
+/// Names of the counters in the words of [`offset::COUNTERS`].
+pub const COUNTER_NAMES: [&str; 18] = [
+    "ordinary",
+    "control",
+    "summed",
+    "completed",
+    "forced",
+    "unknown_member",
+    "malformed",
+    "halted",
+    "seg_out_of_range",
+    "length_mismatch",
+    "bad_weight",
+    "duplicate",
+    "late",
+    "stale_round",
+    "early_round",
+    "not_participant",
+    "repeated",
+    "unanswered",
+];
+
 /// Permitted access to a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -87,10 +87,14 @@ impl CardDriver {
         self.begun.is_some()
     }
 
+    fn read_counters(&mut self, now: Instant) -> Result<(), CardError> {
+        self.counters_read = now;
+        self.counters.refresh(self.card.as_mut())
+    }
+
     /// Reads the counters of the card, and returns them.
     pub(crate) fn snapshot(&mut self, now: Instant) -> Result<CardSnapshot, CardError> {
-        self.counters.refresh(self.card.as_mut())?;
-        self.counters_read = now;
+        self.read_counters(now)?;
         let (counters, drops) = (self.counters.iter().collect(), self.counters.drops().collect());
         Ok(CardSnapshot { counters, drops })
     }
@@ -120,7 +124,7 @@ impl CardDriver {
         ports: &mut [Option<Box<dyn Port>>],
     ) -> Result<(), CardError> {
         if now.since(self.counters_read) >= COUNTERS_INTERVAL {
-            self.snapshot(now)?;
+            self.read_counters(now)?;
         }
         if !self.arriving.is_empty() {
             let arriving = std::mem::take(&mut self.arriving);

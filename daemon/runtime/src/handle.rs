@@ -322,15 +322,18 @@ impl Inquiries {
     }
 
     /// Answers all pending questions. `clock` reads the clock of the loop.
+    ///
+    /// # Errors
+    /// Returns the error of `snapshot`, which is called only if a question needs it.
     pub(crate) fn answer(
         &mut self,
         clock: impl Fn() -> Instant,
-        snapshot: impl FnOnce() -> Snapshot,
+        snapshot: impl FnOnce() -> io::Result<Snapshot>,
         flights: impl FnOnce() -> Vec<JobFlight>,
-    ) {
+    ) -> io::Result<()> {
         let begin = clock();
         let wants_snapshot = |question: &Question| matches!(question, Question::Snapshot(_));
-        let snapshot = self.waiting.iter().any(wants_snapshot).then(|| Arc::new(snapshot()));
+        let snapshot = self.waiting.iter().any(wants_snapshot).then(snapshot).transpose()?.map(Arc::new);
         let wants_flights = |question: &Question| matches!(question, Question::Flights(_));
         let flights = self.waiting.iter().any(wants_flights).then(|| Arc::new(flights()));
         for question in self.waiting.drain(..) {
@@ -346,6 +349,7 @@ impl Inquiries {
         self.collect();
         let end = clock();
         self.next_answer = end.plus(rest_after(end.since(begin)));
+        Ok(())
     }
 }
 
@@ -376,9 +380,10 @@ mod tests {
         let answer = |inquiries: &mut Inquiries, now| {
             let snapshot = || {
                 made.set(made.get() + 1);
-                empty()
+                Ok(empty())
             };
-            inquiries.answer(|| at(now), snapshot, || unreachable!("expected only requests for snapshots"));
+            let flights = || unreachable!("expected only requests for snapshots");
+            inquiries.answer(|| at(now), snapshot, flights).unwrap();
         };
         assert_eq!(inquiries.due(), None);
         let mut first: Vec<_> = (0..QUESTIONS_PENDING).map(|_| handle.ask_snapshot().unwrap()).collect();

@@ -14,7 +14,7 @@ use crate::flight::JobFlight;
 use crate::handle::{Command, Inquiries, PortCommand};
 pub use crate::handle::{Handle, MakePort};
 use crate::port::{GroupReach, Port};
-use crate::snapshot::{CardSnapshot, PortSnapshot, Snapshot};
+use crate::snapshot::{PortSnapshot, Snapshot};
 use crate::stalls::Stalls;
 use iswitch_switch::{Config, Event, GroupPorts, Keys, PortId, Report, Switch};
 
@@ -135,8 +135,7 @@ impl Runtime {
                 let timeout = if spins { Duration::ZERO } else { self.until_deadline(now) };
                 if self.wait(timeout)? && self.is_woken() && self.inquiries.take() {
                     self.maintain(self.clock.now());
-                    let card = self.card_snapshot()?;
-                    return Ok(snapshot(&self.switch, self.boot, &self.ports, self.clock, card));
+                    return snapshot(&self.switch, self.boot, &self.ports, self.clock, self.card.as_mut());
                 }
             }
             let begin = self.clock.now();
@@ -195,20 +194,12 @@ impl Runtime {
             }
             self.settle(self.clock.now())?;
         }
-        let card = self.card_snapshot()?;
-        let Self { inquiries, switch, boot, ports, clock, .. } = self;
+        let Self { inquiries, switch, boot, ports, clock, card, .. } = self;
         inquiries.answer(
             || clock.now(),
-            || snapshot(switch, *boot, ports, *clock, card),
+            || snapshot(switch, *boot, ports, *clock, card.as_mut()),
             || JobFlight::all(switch, *boot, clock.now()),
-        );
-        Ok(())
-    }
-
-    /// Returns the counters of the card, if there is one.
-    fn card_snapshot(&mut self) -> io::Result<Option<CardSnapshot>> {
-        let now = self.clock.now();
-        self.card.as_mut().map(|card| card.snapshot(now)).transpose().map_err(io::Error::other)
+        )
     }
 
     /// Brings the card into step with the core, and sends everything that the core has queued.
@@ -391,16 +382,21 @@ fn group_ports(ports: &[Option<Box<dyn Port>>]) -> GroupPorts {
     groups
 }
 
-/// Returns the state of the switch and its ports.
+/// Returns the state of the switch, its card and its ports.
+///
+/// # Errors
+/// Fails if the card does.
 fn snapshot(
     switch: &Switch,
     boot: u64,
     ports: &[Option<Box<dyn Port>>],
     clock: MonotonicClock,
-    card: Option<CardSnapshot>,
-) -> Snapshot {
+    card: Option<&mut CardDriver>,
+) -> io::Result<Snapshot> {
+    let now = clock.now();
+    let card = card.map(|card| card.snapshot(now)).transpose().map_err(io::Error::other)?;
     let ports = ports.iter().flatten().map(|port| PortSnapshot::of(port.as_ref())).collect();
-    Snapshot::of(switch, boot, Duration::from_nanos(clock.now().as_nanos()), ports, card)
+    Ok(Snapshot::of(switch, boot, Duration::from_nanos(now.as_nanos()), ports, card))
 }
 
 /// Sends everything that the core has queued. If a card sums the job, it has already sent the results to the group.

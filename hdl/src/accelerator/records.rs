@@ -259,24 +259,5 @@ pub mod event {
     /// A request for a result that is not kept, because the segment is not finished or its slot has been reused.
     pub const UNANSWERED: u64 = 17;
     /// Names of the counters, indexed by the event code.
-    pub const NAMES: [&str; 18] = [
-        "ordinary",
-        "control",
-        "summed",
-        "completed",
-        "forced",
-        "unknown_member",
-        "malformed",
-        "halted",
-        "seg_out_of_range",
-        "length_mismatch",
-        "bad_weight",
-        "duplicate",
-        "late",
-        "stale_round",
-        "early_round",
-        "not_participant",
-        "repeated",
-        "unanswered",
-    ];
+    pub use iswitch_card::registers::COUNTER_NAMES as NAMES;
 }

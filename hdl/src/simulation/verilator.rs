@@ -53,8 +53,10 @@ pub fn compile(source: Source<'_>, directory: &Path) -> Result<PathBuf, BuildErr
         .args(["-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0", "--Mdir", "build", "-o", "driver"])
         .args(VERILATOR.iter().map(|waiver| format!("-Wno-{}", waiver.code)))
         .args(&names);
-    // Everything that determines the program. It is written last: without it, a build was interrupted.
-    let recipe = format!("{}{command:?}\n{verilog}\n{driver}", version()?);
+    // Everything that determines the program, whatever the path of the directory. It is written last: without it, a
+    // build was interrupted.
+    let arguments: Vec<_> = command.get_args().collect();
+    let recipe = format!("{}{arguments:?}\n{verilog}\n{driver}", version()?);
     let made_from = directory.join("recipe");
     if program.exists() && fs::read_to_string(&made_from).is_ok_and(|it| it == recipe) {
         return Ok(program);

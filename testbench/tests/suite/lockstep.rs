@@ -10,11 +10,9 @@ use hdl::simulation::{Command, Device, Frame, Report, RustDevice, Verilated};
 use iswitch_harness::requirements;
 use iswitch_testbench::lockstep::{recover, run};
 
-/// Builds the accelerator with Verilator for all tests of this program, which `hdl card build` would do for a user, and
-/// returns the path of the simulation.
+/// Compiles the accelerator with Verilator, once for all tests, and returns the path of the simulation.
 pub(crate) fn verilated(build: Build) -> PathBuf {
-    let name = build.to_possible_value().expect("no build is hidden").get_name().to_owned();
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("verilated").join(name);
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("verilated").join(hdl::report::name(build));
     Verilated::build(&generate::accelerator(build), &directory).unwrap()
 }
 

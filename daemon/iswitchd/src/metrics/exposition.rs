@@ -357,6 +357,7 @@ fn process(page: &mut Page, usage: &Usage) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iswitch_card::CardCounters;
     use iswitch_runtime::port::PortCounters;
     use iswitch_switch::{AwaitedStatus, Counters, MemberStatus, RoundTimes, WaitingStatus};
 
@@ -444,7 +445,7 @@ mod tests {
             counters: PortCounters { sent_bytes: 9, ..PortCounters::default() }.iter().collect(),
         };
         let card = CardSnapshot {
-            counters: CARD.iter().map(|(name, _)| (*name, 6)).collect(),
+            counters: CardCounters::default().iter().map(|(name, _)| (name, 6)).collect(),
             drops: [("late", 8)].into_iter().collect(),
         };
         Snapshot {
@@ -504,6 +505,13 @@ mod tests {
         ] {
             assert_eq!(known, all.iter().map(|(name, _)| name).collect::<Vec<_>>());
         }
+        let sorted = |mut names: Vec<&'static str>| {
+            names.sort_unstable();
+            names
+        };
+        // The page has the counters of a card in another order.
+        let of_card = CardCounters::default().iter().map(|(name, _)| name).collect();
+        assert_eq!(sorted(CARD.map(|(name, _)| name).to_vec()), sorted(of_card));
     }
 
     #[test]

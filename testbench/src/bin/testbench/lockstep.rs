@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::ValueEnum as _;
 use hdl::accelerator::Build;
 use hdl::generate;
 use hdl::simulation::{RustDevice, Verilated};
@@ -85,8 +84,7 @@ fn lose(options: &Options, jobs: u64) -> Result<Recovered> {
 fn verilated(options: &Options) -> Result<(Verilated, Option<TempDir>)> {
     let verilog = generate::accelerator(options.build);
     let (directory, temporary) = if let Some(directory) = &options.build_dir {
-        let build = options.build.to_possible_value().expect("no build is hidden");
-        (directory.join(build.get_name()), None)
+        (directory.join(hdl::report::name(options.build)), None)
     } else {
         let temporary = tempfile::tempdir()?;
         (temporary.path().to_owned(), Some(temporary))
