@@ -24,6 +24,8 @@ pub struct JobSetup {
     /// Maximum average rate of results, in quarters of a byte per clock cycle; 0 means no limit. [`PACE_10G`] suits the
     /// ports of the NetFPGA-SUME.
     pub pace: u8,
+    /// Whether the accelerator forwards data packets from non-members, instead of dropping them.
+    pub forwards_strangers: bool,
 }
 
 /// Addresses in the headers of results. The destination is the broadcast address, which all workers accept. The frames
@@ -58,11 +60,22 @@ impl JobSetup {
     }
 
     fn on_card(&self) -> iswitch_card::JobSetup {
-        let Self { id, layout, base, threshold, ref members, pace } = *self;
+        let Self { id, layout, base, threshold, ref members, pace, forwards_strangers } = *self;
         let mut rows = [None; MEMBERS];
         rows.iter_mut().zip(members).for_each(|(row, member)| *row = Some(*member));
         let (addresses, classifier) = (RESULT_ADDRESSES, Classifier::default());
-        iswitch_card::JobSetup { id, layout, base, threshold, members: rows, pace, addresses, classifier }
+        iswitch_card::JobSetup {
+            id,
+            layout,
+            base,
+            threshold,
+            members: rows,
+            repeats: true,
+            forwards_strangers,
+            pace,
+            addresses,
+            classifier,
+        }
     }
 }
 
@@ -70,7 +83,15 @@ impl JobSetup {
 /// switch.
 pub fn result_frame(payload: &[u8]) -> Vec<u8> {
     let layout = VectorLayout::new(1, 1).expect("one float is a vector");
-    let any = JobSetup { id: 0, layout, base: Round::new(0), threshold: 1, members: Vec::new(), pace: 0 };
+    let any = JobSetup {
+        id: 0,
+        layout,
+        base: Round::new(0),
+        threshold: 1,
+        members: Vec::new(),
+        pace: 0,
+        forwards_strangers: false,
+    };
     padded([&any.on_card().result_headers(payload.len()), payload].concat())
 }
 

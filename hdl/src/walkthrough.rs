@@ -166,6 +166,7 @@ impl Walkthrough {
                 .map(|number| Member { address: address(number), is_switch: false, port: port(number) })
                 .collect(),
             pace: PACE_10G,
+            forwards_strangers: false,
         }
     }
 

@@ -1,11 +1,11 @@
-/* Register map of the iSwitch accelerator, version 3. Do not edit.
+/* Register map of the iSwitch accelerator, version 4. Do not edit.
    Written by `cargo run --release -p hdl -- generate`. */
 #ifndef ISWITCH_ACCEL_H
 #define ISWITCH_ACCEL_H
 
 /* Values of the first two registers. */
 #define ISWITCH_ACCEL_ID_VALUE 0x00575369
-#define ISWITCH_ACCEL_VERSION_VALUE 3
+#define ISWITCH_ACCEL_VERSION_VALUE 4
 
 /* Offsets of the registers in bytes; r: read only, rw: read and write. IPv4 addresses, UDP ports and MAC
    addresses are in wire byte order, with the first byte in the lowest bits. */
@@ -13,7 +13,7 @@
 /* r: identification of the core: 0x00575369, the letters "iSW" and a zero byte */
 #define ISWITCH_ACCEL_ID 0x000
 
-/* r: version of this register map: 3 */
+/* r: version of this register map: 4 */
 #define ISWITCH_ACCEL_VERSION 0x004
 
 /* rw: writing 1 to bit 0 clears the counters; writing 1 to bit 4 discards all sums */
@@ -37,8 +37,8 @@
    of them while REPEATS is 0) */
 #define ISWITCH_ACCEL_STATUS 0x01C
 
-/* rw: bit 0: take the job's frames; bit 1: halted; bits 15..8: rate of results in quarters of a byte per cycle (25
-   for 10 Gb/s), or 0 for no limit */
+/* rw: bit 0: take the job's frames; bit 1: halted; bit 2: forward data packets whose sender is not a member, instead
+   of dropping them; bits 15..8: rate of results in quarters of a byte per cycle (25 for 10 Gb/s), or 0 for no limit */
 #define ISWITCH_ACCEL_CONTROL 0x020
 
 /* rw: H of future rounds, 1 to 64; if bit 31 is set, the write also changes H of the open rounds */

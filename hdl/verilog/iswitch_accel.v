@@ -38,7 +38,7 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     reg  datapath$clock;
     reg  datapath$reset;
     reg  datapath$is_large;
-    reg  [64:0] datapath$filter;
+    reg  [65:0] datapath$filter;
     reg  [97:0] datapath$job;
     reg  [223:0] datapath$template;
     reg  datapath$clear;
@@ -85,7 +85,7 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     reg  registers$hazard;
     reg  registers$skip;
     reg  [31:0] registers$table_value;
-    wire  [64:0] registers$filter;
+    wire  [65:0] registers$filter;
     wire  [97:0] registers$job;
     wire  [223:0] registers$template;
     wire  [23:0] registers$finish_round;
@@ -803,7 +803,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
     input wire  clock;
     input wire  reset;
     input wire  is_large;
-    input wire  [64:0] filter;
+    input wire  [65:0] filter;
     input wire  [97:0] job;
     input wire  [223:0] template;
     input wire  clear;
@@ -839,7 +839,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
     // Stub signals
     reg  ingress$clock;
     reg  ingress$reset;
-    reg  [64:0] ingress$filter;
+    reg  [65:0] ingress$filter;
     reg  ingress$set_member;
     reg  [3:0] ingress$word;
     reg  [31:0] ingress$data;
@@ -15675,7 +15675,7 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  [64:0] filter;
+    input wire  [65:0] filter;
     input wire  set_member;
     input wire  [3:0] word;
     input wire  [31:0] data;
@@ -15732,7 +15732,7 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
     wire  capture$short;
     reg  classifier$clock;
     reg  classifier$reset;
-    reg  [64:0] classifier$filter;
+    reg  [65:0] classifier$filter;
     reg  [288:0] classifier$raw;
     reg  classifier$valid;
     reg  classifier$whole;
@@ -16383,7 +16383,7 @@ module iswitch_accel$datapath$ingress$classifier(clock,reset,filter,raw,valid,wh
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  [64:0] filter;
+    input wire  [65:0] filter;
     input wire  [288:0] raw;
     input wire  valid;
     input wire  whole;
@@ -16501,8 +16501,8 @@ module iswitch_accel$datapath$ingress$classifier(clock,reset,filter,raw,valid,wh
         protocol = raw[(64'h40)+:(16)];
         fragment = raw[(64'h30)+:(16)];
         tos = version_tos[(32'ha)+:(6)];
-        data_byte = filter[(64'h1)+:(8)];
-        control_byte = filter[(64'h9)+:(8)];
+        data_byte = filter[(64'h2)+:(8)];
+        control_byte = filter[(64'ha)+:(8)];
         wide_ip_len = ((ip_len) & 17'h1ffff);
         frame_len = ((raw[(64'h70)+:(16)]) & 17'h1ffff);
         with_ip = ((udp_len) & 17'h1ffff) + 32'h14;
@@ -16510,14 +16510,14 @@ module iswitch_accel$datapath$ingress$classifier(clock,reset,filter,raw,valid,wh
         marks$d[(64'h0)+:(1)] = ~raw[(64'h120)+:(1)] & (raw[(64'h0)+:(16)] == 32'h8) & (version_tos[(32'h0)+:(8)] == 32'h45) & (protocol[(32'h8)+:(8)] == 32'h11);
         marks$d[(64'h1)+:(1)] = tos == data_byte[(32'h2)+:(6)];
         marks$d[(64'h2)+:(1)] = tos == control_byte[(32'h2)+:(6)];
-        marks$d[(64'h3)+:(1)] = raw[(64'hb0)+:(16)] == filter[(64'h11)+:(16)];
-        marks$d[(64'h4)+:(1)] = (raw[(64'h80)+:(16)] == filter[(64'h21)+:(16)]) & (raw[(64'h90)+:(16)] == filter[(64'h31)+:(16)]);
+        marks$d[(64'h3)+:(1)] = raw[(64'hb0)+:(16)] == filter[(64'h12)+:(16)];
+        marks$d[(64'h4)+:(1)] = (raw[(64'h80)+:(16)] == filter[(64'h22)+:(16)]) & (raw[(64'h90)+:(16)] == filter[(64'h32)+:(16)]);
         marks$d[(64'h5)+:(1)] = |fragment[(32'h0)+:(6)] | |fragment[(32'h8)+:(8)];
         marks$d[(64'h6)+:(1)] = (with_ip == wide_ip_len) & (frame_len >= with_ethernet) & (frame_len <= 32'h600);
         ours = filter[(64'h0)+:(1)] & marks$q[(64'h0)+:(1)] & marks$q[(64'h4)+:(1)];
         is_data = ours & marks$q[(64'h1)+:(1)] & (marks$q[(64'h3)+:(1)] | marks$q[(64'h5)+:(1)]);
         is_control = ours & marks$q[(64'h2)+:(1)] & marks$q[(64'h3)+:(1)] & ~marks$q[(64'h5)+:(1)];
-        header[(64'h0)+:(1)] = is_data;
+        header[(64'h0)+:(1)] = is_data & (known | ~filter[(64'h1)+:(1)]);
         header[(64'h1)+:(1)] = is_control;
         header[(64'h2)+:(1)] = marks$q[(64'h5)+:(1)] | ~marks$q[(64'h6)+:(1)] | was_short$q;
         header[(64'h3)+:(1)] = known;
@@ -23982,7 +23982,7 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     input wire  hazard;
     input wire  skip;
     input wire  [31:0] table_value;
-    output reg  [64:0] filter;
+    output reg  [65:0] filter;
     output reg  [97:0] job;
     output reg  [223:0] template;
     output reg  [23:0] finish_round;
@@ -24135,7 +24135,7 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     reg  [31:0] view$to_address;
     reg  [31:0] view$ports;
     reg  [31:0] view$result;
-    wire  [64:0] view$filter;
+    wire  [65:0] view$filter;
     wire  [97:0] view$job;
     wire  [223:0] view$template;
     // Local signals
@@ -24587,7 +24587,7 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
             read_data = 32'h575369;
         end
         if (chosen$1$q) begin
-            read_data = 32'h3;
+            read_data = 32'h4;
         end
         if (chosen$2$q) begin
             read_data = ~copied$q;
@@ -24974,17 +24974,18 @@ module iswitch_accel$registers$view(control,base,last_index,floats,job_id,filter
     input wire  [31:0] to_address;
     input wire  [31:0] ports;
     input wire  [31:0] result;
-    output reg  [64:0] filter;
+    output reg  [65:0] filter;
     output reg  [97:0] job;
     output reg  [223:0] template;
     // Update code
     always @(*) begin
         filter[(64'h0)+:(1)] = control[32'h0];
-        filter[(64'h1)+:(8)] = filter_word[(32'h0)+:(8)];
-        filter[(64'h9)+:(8)] = filter_word[(32'h8)+:(8)];
-        filter[(64'h11)+:(16)] = filter_word[(32'h10)+:(16)];
-        filter[(64'h21)+:(16)] = from_address[(32'h0)+:(16)];
-        filter[(64'h31)+:(16)] = from_address[(32'h10)+:(16)];
+        filter[(64'h1)+:(1)] = control[32'h2];
+        filter[(64'h2)+:(8)] = filter_word[(32'h0)+:(8)];
+        filter[(64'ha)+:(8)] = filter_word[(32'h8)+:(8)];
+        filter[(64'h12)+:(16)] = filter_word[(32'h10)+:(16)];
+        filter[(64'h22)+:(16)] = from_address[(32'h0)+:(16)];
+        filter[(64'h32)+:(16)] = from_address[(32'h10)+:(16)];
         job[(64'h0)+:(24)] = base[(32'h0)+:(24)];
         job[(64'h18)+:(24)] = last_index[(32'h0)+:(24)];
         job[(64'h30)+:(9)] = floats[(32'h0)+:(9)];

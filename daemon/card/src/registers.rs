@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Value of the ID register: the letters "iSW" and a zero byte, in little-endian order.
 pub const ID: u32 = 0x0057_5369;
 /// Version of this register map: the value of the VERSION register.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Names of the counters in the words of [`offset::COUNTERS`].
 pub const COUNTER_NAMES: [&str; 18] = [
@@ -89,7 +89,7 @@ registers! {
     ID = 0x00, 1, Read,
         "identification of the core: 0x00575369, the letters \"iSW\" and a zero byte";
     VERSION = 0x04, 1, Read,
-        "version of this register map: 3";
+        "version of this register map: 4";
     RESET = 0x08, 1, ReadWrite,
         "writing 1 to bit 0 clears the counters; writing 1 to bit 4 discards all sums";
     FLIP = 0x0C, 1, ReadWrite,
@@ -106,8 +106,9 @@ registers! {
          been refused since the counters were last cleared; bits 31..24: members that have spent their budget of \
          repeated results (all of them while REPEATS is 0)";
     CONTROL = 0x20, 1, ReadWrite,
-        "bit 0: take the job's frames; bit 1: halted; bits 15..8: rate of results in quarters of a byte per cycle \
-         (25 for 10 Gb/s), or 0 for no limit";
+        "bit 0: take the job's frames; bit 1: halted; bit 2: forward data packets whose sender is not a member, \
+         instead of dropping them; bits 15..8: rate of results in quarters of a byte per cycle (25 for 10 Gb/s), or \
+         0 for no limit";
     THRESHOLD = 0x24, 1, ReadWrite,
         "H of future rounds, 1 to 64; if bit 31 is set, the write also changes H of the open rounds";
     BASE_ROUND = 0x28, 1, ReadWrite,

@@ -20,6 +20,7 @@ pub const PACE_10G: u8 = 25;
 /// accelerator drops contributions.
 const TAKES: u32 = 1;
 const HALTED: u32 = 1 << 1;
+const FORWARDS_STRANGERS: u32 = 1 << 2;
 /// Bits of the second word of a member.
 const VALID: u32 = 1 << 16;
 const SWITCH: u32 = 1 << 17;
@@ -51,6 +52,11 @@ pub struct JobSetup {
     pub threshold: u8,
     /// Members of the job by row.
     pub members: [Option<Member>; MEMBERS],
+    /// Whether members may request results again.
+    pub repeats: bool,
+    /// Whether the accelerator forwards data packets from addresses that are not in the member table. Otherwise, it
+    /// drops them.
+    pub forwards_strangers: bool,
     /// Maximum average rate of results, in quarters of a byte per clock cycle; 0 means no limit. [`PACE_10G`] suits the
     /// ports of the NetFPGA-SUME.
     pub pace: u8,
@@ -76,6 +82,9 @@ impl JobSetup {
     /// 65,535.
     #[must_use]
     pub fn budget(&self) -> u32 {
+        if !self.repeats {
+            return 0;
+        }
         let most = REPEATS_PER_RESULT * u64::from(self.layout.segment_count());
         u32::from(u16::try_from(most.max(MIN_REPEATS)).unwrap_or(u16::MAX))
     }
@@ -96,7 +105,7 @@ impl JobSetup {
         let Classifier { data_tos, control_tos, udp_port } = self.classifier;
         let port = u32::from(udp_port.swap_bytes());
         let mut writes = vec![
-            (offset::CONTROL, TAKES | HALTED),
+            (offset::CONTROL, self.takes() | HALTED),
             (offset::THRESHOLD, u32::from(self.threshold)),
             (offset::BASE_ROUND, self.base.get()),
             (offset::LAST_INDEX, last),
@@ -116,7 +125,11 @@ impl JobSetup {
     #[must_use]
     pub fn control(&self, is_halted: bool) -> (u16, u32) {
         let halted = if is_halted { HALTED } else { 0 };
-        (offset::CONTROL, TAKES | halted | u32::from(self.pace) << 8)
+        (offset::CONTROL, self.takes() | halted | u32::from(self.pace) << 8)
+    }
+
+    fn takes(&self) -> u32 {
+        TAKES | if self.forwards_strangers { FORWARDS_STRANGERS } else { 0 }
     }
 
     /// Returns the write that makes the accelerator forward all frames as ordinary traffic.

@@ -127,11 +127,12 @@ struct Settings {
     /// `,generic` (attach mode), `,zerocopy` or `,copy` (copy mode), or one of each.
     #[arg(long, value_name = "[xdp:]IFACE[,MODE]")]
     port: Vec<String>,
-    /// Card that sums the rounds, while the daemon manages the membership
+    /// Card that sums the rounds of one job, while the daemon manages the membership
     ///
     /// PROGRAM simulates the card; build it with `hdl card`. Frames reach the card through the raw ports, of which
-    /// there may be at most four. Append `,slots256` if the card has 256 slots instead of 128. The card serves one
-    /// synchronous job with at most 8 members, 366 floats per segment, 32-bit elements and no key.
+    /// there may be at most four. Append `,slots256` if the card has 256 slots instead of 128. The card sums one
+    /// synchronous job with at most 8 members, 366 floats per segment, 32-bit elements and no key; the daemon sums all
+    /// other jobs.
     #[arg(long, value_name = "sim:PROGRAM[,slots256]")]
     card: Option<String>,
     /// Parent switch, which sums the partial sums of this switch

@@ -242,7 +242,8 @@ fn create_loop(
     let (mut runtime, handle) =
         Runtime::with_keys(switch, config.keys(random_secret()?), ports, config.spin)?;
     if let Some(spec) = &config.card {
-        let use_card = || CardDriver::new(spec.open()?, spec.slots, config.classifier);
+        let ports = usize::from(first_uplink.0);
+        let use_card = || CardDriver::new(spec.open()?, spec.slots, ports, config.classifier);
         runtime.with_card(use_card().with_context(|| format!("cannot use card {spec}"))?);
         tracing::info!(card = %spec, slots = spec.slots, "card open");
     }

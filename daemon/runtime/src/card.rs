@@ -1,14 +1,16 @@
 //! The driver of a card: it passes frames between the ports, the card and the core, and keeps the registers of the card
 //! in step with the core's job.
 //!
-//! The core manages the membership and answers all control packets; the card sums. While a job is on the card, the
-//! driver
+//! The core manages the membership and answers all control packets; the card sums one job. While a job is on the card,
+//! the driver
 //! - reads the card's tables before the core handles a control packet that depends on them,
-//! - passes the card's results to the core, which sends them to the members that the group does not reach,
+//! - passes the card's sums to the core, which sends them to the parent, if there is one, or else to the members that the
+//!   group does not reach,
 //! - compares the core's job with the registers after each packet and each timer, and writes the registers that differ.
 //!
-//! Until the job is complete, and while members resend a sum after a restart, the card passes on all frames, and the
-//! core sums like a switch without a card.
+//! The card forwards data packets from addresses that are not in its member table, and the core sums them if they
+//! belong to another job. Until the card's job is complete, and while members resend a sum after a restart, the core
+//! sums that job, too.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -46,6 +48,8 @@ const _: () = assert!(MEMBERS == MAX_CARD_MEMBERS);
 pub struct CardDriver {
     card: Box<dyn Card>,
     slots: u32,
+    /// Number of ports of the switch that are ports of the card. They come before all other ports.
+    ports: usize,
     classifier: Classifier,
     /// Frames from the ports that have not entered the card yet.
     arriving: Vec<Frame>,
@@ -66,25 +70,55 @@ struct Begun {
     /// Whether the threshold of an open round differs from the core's, because the two open rounds have different
     /// members.
     is_uneven: bool,
+    /// Whether all participants of a round that the parent waits for have left.
+    is_deserted: bool,
+    /// Whether the job ends on the card as soon as the core has received the sums that have left the card.
+    is_ending: bool,
+}
+
+impl Begun {
+    fn new(epoch: u64, setup: JobSetup) -> Self {
+        Self {
+            epoch,
+            setup,
+            is_halted: false,
+            is_paused: false,
+            is_uneven: false,
+            is_deserted: false,
+            is_ending: false,
+        }
+    }
 }
 
 impl CardDriver {
-    /// Takes control of a card, and ends any job on it. `slots` is the number of slots in the card's build.
+    /// Takes control of a card, and ends any job on it. `slots` is the number of slots in the card's build. The first
+    /// `ports` ports of the switch are those of the card, in the order of their bits in `tuser`.
     ///
     /// # Errors
     /// Fails if the card does.
-    pub fn new(mut card: Box<dyn Card>, slots: u32, classifier: Classifier) -> Result<Self, CardError> {
+    pub fn new(
+        mut card: Box<dyn Card>,
+        slots: u32,
+        ports: usize,
+        classifier: Classifier,
+    ) -> Result<Self, CardError> {
         let (at, value) = JobSetup::end();
         card.write(at, value)?;
         let counters = CardCounters::new(card.as_mut())?;
         let (arriving, leaving) = (Vec::new(), Vec::new());
         let counters_read = Instant::default();
-        Ok(Self { card, slots, classifier, arriving, leaving, begun: None, counters, counters_read })
+        let begun = None;
+        Ok(Self { card, slots, ports, classifier, arriving, leaving, begun, counters, counters_read })
     }
 
-    /// Returns whether the card sums the job.
-    pub(crate) fn sums(&self) -> bool {
-        self.begun.is_some()
+    /// Returns whether packets that arrive at a port enter the card.
+    pub(crate) fn serves(&self, port: PortId) -> bool {
+        usize::from(port.0) < self.ports
+    }
+
+    /// Returns whether the card sends the results of its job to this address.
+    pub(crate) fn sends_to(&self, group: SocketAddrV4) -> bool {
+        self.begun.as_ref().is_some_and(|begun| begun.setup.addresses.destination == group)
     }
 
     fn read_counters(&mut self, now: Instant) -> Result<(), CardError> {
@@ -132,15 +166,15 @@ impl CardDriver {
         }
         while !self.leaving.is_empty() {
             let leaving = std::mem::take(&mut self.leaving);
-            leaving.iter().for_each(|frame| send_to_ports(frame, ports));
-            let (results, others): (Vec<_>, Vec<_>) = leaving
+            leaving.iter().for_each(|frame| send_to_ports(frame, &mut ports[..self.ports]));
+            let (sums, others): (Vec<_>, Vec<_>) = leaving
                 .iter()
                 .filter(|frame| frame.destination & HOST_PORT != 0)
                 .partition(|frame| frame.source == 0);
-            // The registers already reflect all of these results, so the core must receive them before it handles
-            // control packets.
-            for payload in results.into_iter().filter_map(|frame| payload_of(&frame.bytes)) {
-                switch.handle_card_results(now, payload, payload.len());
+            // The registers already reflect all of these sums, so the core must receive them before it handles control
+            // packets.
+            for payload in sums.into_iter().filter_map(|frame| payload_of(&frame.bytes)) {
+                switch.handle_card_sums(now, payload, payload.len());
                 transmit(switch, ports, Some(self));
             }
             let reads_tables = !others.is_empty();
@@ -152,7 +186,7 @@ impl CardDriver {
                 // Results that members have requested may have left in the meantime.
                 self.card.exchange(&[], &mut self.leaving)?;
             }
-            // These results may have completed the rounds that the core had to finish before the card can take over.
+            // These sums may have completed the rounds that the core had to finish before the card can take over.
             self.sync(switch)?;
             transmit(switch, ports, Some(self));
         }
@@ -188,6 +222,9 @@ impl CardDriver {
     fn prepare(&mut self, from: &Endpoint, bytes: &[u8], switch: &mut Switch) -> Result<(), CardError> {
         let Some(begun) = &mut self.begun else { return Ok(()) };
         let Ok(packet) = ControlPacket::new_checked(bytes) else { return Ok(()) };
+        if packet.job() != begun.setup.id {
+            return Ok(());
+        }
         if packet.action_code() == Action::Join as u8 {
             // No round may open between the choice of the newcomer's first round and the newcomer's entry in the member
             // table.
@@ -235,6 +272,12 @@ impl CardDriver {
             return Ok(());
         }
         self.update(&job)?;
+        if let Some(begun) = &mut self.begun {
+            begun.is_deserted |= job.waits_for_no_member;
+            if begun.is_deserted {
+                return self.give_back(switch);
+            }
+        }
         while let Some(range) = switch.poll_card_closing() {
             let Some(begun) = &self.begun else { break };
             let mut tables = tables(self.card.as_mut(), self.slots, &begun.setup);
@@ -252,24 +295,25 @@ impl CardDriver {
             self.card.write(at, value)?;
         }
         tracing::info!(job = job.id, round = base.get(), "the card sums the job");
-        let begun = Begun { epoch: job.epoch, setup, is_halted: false, is_paused: false, is_uneven: false };
-        self.begun = Some(begun);
+        self.begun = Some(Begun::new(job.epoch, setup));
         if job.is_halted { self.update(job) } else { Ok(()) }
     }
 
     /// Returns the configuration of the card for the core's job.
     fn setup(&self, job: &CardJob, base: Round) -> JobSetup {
         let before = self.begun.as_ref().map(|begun| begun.setup.addresses);
-        let (local, group) = (job.local, job.group);
-        let source = local.or(group).map(|endpoint| (endpoint.local_mac, endpoint.local));
+        // Partial sums go only to the host.
+        let (local, group) = (job.local, job.group.filter(|_| !job.has_parent));
+        let source = local.or(job.group).map(|endpoint| (endpoint.local_mac, endpoint.local));
         let (source_mac, source) =
             source.or(before.map(|it| (it.source_mac, it.source))).unwrap_or(([0; 6], NOBODY));
         let (destination_mac, destination) =
             group.map_or(([0xff; 6], NOBODY), |group| (group.peer_mac, group.peer));
+        let hears = |member: &iswitch_switch::CardMember| member.hears_group && !job.has_parent;
         let member = |member: iswitch_switch::CardMember| Member {
             address: member.endpoint.peer,
             is_switch: member.is_switch,
-            port: if member.hears_group { port_bit(member.endpoint.port) } else { 0 },
+            port: if hears(&member) { port_bit(member.endpoint.port) } else { 0 },
         };
         JobSetup {
             id: job.id,
@@ -277,6 +321,10 @@ impl CardDriver {
             base,
             threshold: job.threshold.clamp(1, 64) as u8,
             members: job.members.map(|row| row.map(member)),
+            // The kept sums of the card are partial sums, which a member must not receive.
+            repeats: !job.has_parent,
+            // The sender may be a member of another job.
+            forwards_strangers: true,
             pace: PACE_10G,
             addresses: FrameAddresses { source_mac, destination_mac, source, destination },
             classifier: self.classifier,
@@ -323,6 +371,29 @@ impl CardDriver {
         if has_departed { self.close(job) } else { self.close_uneven(job) }
     }
 
+    /// Ends the job on the card after all participants of a round that the parent waits for have left. First, the core
+    /// receives the sums of what these members have contributed; it then contributes nothing to the other segments of
+    /// the round (H-8).
+    fn give_back(&mut self, switch: &mut Switch) -> Result<(), CardError> {
+        let Some(begun) = &mut self.begun else { return Ok(()) };
+        if !std::mem::replace(&mut begun.is_ending, true) {
+            let segments = begun.setup.layout.segment_count();
+            let mut tables = tables(self.card.as_mut(), self.slots, &begun.setup);
+            let next = tables.next_round()?;
+            switch.note_card_round(next);
+            for round in [next.previous().previous(), next.previous()] {
+                tables.finish(round, (0, segments), false, &mut self.leaving)?;
+            }
+        }
+        if self.leaving.is_empty() {
+            self.begun = None;
+            switch.take_from_card();
+            let (at, value) = JobSetup::end();
+            self.card.write(at, value)?;
+        }
+        Ok(())
+    }
+
     /// Finishes the segments that no longer wait for any member after a departure.
     fn close(&mut self, job: &CardJob) -> Result<(), CardError> {
         let Some(begun) = &mut self.begun else { return Ok(()) };
@@ -332,6 +403,10 @@ impl CardDriver {
         let (earlier, last) = (tables.round(newest.previous())?, tables.round(newest)?);
         let is_deserted = |open: iswitch_card::OpenRound| open.unfinished > 0 && open.participants == 0;
         if is_deserted(last) || is_deserted(earlier) {
+            if job.has_parent {
+                begun.is_deserted = true;
+                return Ok(());
+            }
             // No member will finish the round, and the next round would wait for it.
             return self.begin(job, job.next);
         }

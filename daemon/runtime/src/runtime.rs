@@ -2,6 +2,7 @@
 //! core, and sends the core's packets.
 
 use std::io;
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
 use iswitch_protocol::wire::Class;
@@ -100,7 +101,7 @@ impl Runtime {
         Ok((runtime, handle))
     }
 
-    /// Makes a card sum the rounds. The ports are those of the card, in the order of their bits in `tuser`.
+    /// Makes a card sum the rounds of one job.
     pub fn with_card(&mut self, card: CardDriver) {
         self.card = Some(card);
     }
@@ -253,11 +254,11 @@ impl Runtime {
                 any = true;
                 let now = self.clock.now();
                 match (arrival, &mut self.card) {
-                    (Ok(datagrams), Some(card)) => {
+                    (Ok(datagrams), Some(card)) if card.serves(datagrams.from.port) => {
                         card.take(&datagrams.from, datagrams.class, datagrams.payload, datagrams.stride);
                         continue;
                     }
-                    (Ok(datagrams), None) => self.switch.handle_datagrams(
+                    (Ok(datagrams), _) => self.switch.handle_datagrams(
                         now,
                         &datagrams.from,
                         datagrams.class,
@@ -266,7 +267,10 @@ impl Runtime {
                     ),
                     (Err(error), _) => self.switch.handle_invalid(now, error),
                 }
-                transmit(&mut self.switch, &mut self.ports, None);
+                if let Some(card) = &mut self.card {
+                    card.sync(&mut self.switch).map_err(io::Error::other)?;
+                }
+                transmit(&mut self.switch, &mut self.ports, self.card.as_ref());
             }
         }
         if any && let Some(card) = &mut self.card {
@@ -399,12 +403,12 @@ fn snapshot(
     Ok(Snapshot::of(switch, boot, Duration::from_nanos(now.as_nanos()), ports, card))
 }
 
-/// Sends everything that the core has queued. If a card sums the job, it has already sent the results to the group.
+/// Sends everything that the core has queued, except the results that a card has already sent to the group of its job.
 pub(crate) fn transmit(switch: &mut Switch, ports: &mut [Option<Box<dyn Port>>], card: Option<&CardDriver>) {
-    let is_sent_by_card = card.is_some_and(CardDriver::sums);
+    let is_sent_by_card = |to: SocketAddrV4| card.is_some_and(|card| card.sends_to(to));
     while let Some(transmit) = switch.poll_transmit() {
         for to in transmit.recipients() {
-            if is_sent_by_card && transmit.class == Class::Data && to.peer.ip().is_multicast() {
+            if transmit.class == Class::Data && is_sent_by_card(to.peer) {
                 continue;
             }
             if let Some(Some(port)) = ports.get_mut(usize::from(to.port.0)) {

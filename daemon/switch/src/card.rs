@@ -8,10 +8,12 @@ use core::net::SocketAddrV4;
 use iswitch_protocol::wire::DataPacket;
 use iswitch_protocol::{Round, VectorLayout};
 
+use crate::batch::SumBatches;
 use crate::endpoint::Endpoint;
 use crate::ids::JobIndex;
 use crate::job::Job;
 use crate::job::carded::Carded;
+use crate::lifecycle;
 use crate::reason::DropReason;
 use crate::state::State;
 
@@ -29,6 +31,11 @@ pub struct CardJob {
     pub layout: VectorLayout,
     /// Whether the card sums the rounds. Otherwise, the core does.
     pub is_on_card: bool,
+    /// Whether the switch has a parent. The sums of the card are then partial sums, and only the host receives them: it
+    /// sends them to the parent, and the results of the parent to the members.
+    pub has_parent: bool,
+    /// Whether the parent waits for a round that no member takes part in any more.
+    pub waits_for_no_member: bool,
     /// Whether the job is suspended.
     pub is_halted: bool,
     /// Threshold H of the rounds that open next.
@@ -73,6 +80,8 @@ impl CardJob {
             epoch: job.epoch(),
             layout: *job.layout(),
             is_on_card: job.rounds().is_on_card(),
+            has_parent: job.has_parent(),
+            waits_for_no_member: job.waits_for_no_member(),
             is_halted: job.is_halted(),
             threshold: job.threshold(),
             newest: open.map(|open| (open.round, open.threshold)),
@@ -95,11 +104,11 @@ impl CardJob {
 /// Returns the job that the card serves, or that it will serve once the core has completed the steps that only the core
 /// can perform.
 pub(crate) fn job(state: &State) -> Option<CardJob> {
-    state.jobs.iter().next().map(|(_, job)| CardJob::of(job))
+    state.jobs.get(index(state)?).map(CardJob::of)
 }
 
 fn index(state: &State) -> Option<JobIndex> {
-    state.jobs.iter().next().map(|(at, _)| at)
+    state.jobs.iter().find(|(_, job)| job.is_for_card()).map(|(at, _)| at)
 }
 
 /// Hands the job over to the card, and returns the first round that the card sums. Returns `None` if the job is already
@@ -110,13 +119,23 @@ pub(crate) fn take_over(state: &mut State) -> Option<Round> {
     if carded.0.job().rounds().is_on_card() { None } else { carded.take_over() }
 }
 
-/// Processes results that the card has sent to the host.
-pub(crate) fn handle_results(state: &mut State, payload: &[u8], stride: usize) {
+/// Takes the job back from the card, and continues it in the core.
+pub(crate) fn take_back(state: &mut State) {
+    let Some(at) = index(state) else { return };
+    if let Some(aggregation) = state.aggregation(at) {
+        Carded(aggregation).take_back();
+        lifecycle::close_finished(state, at);
+    }
+}
+
+/// Processes sums that the card has sent to the host: results or, if the switch has a parent, partial sums.
+pub(crate) fn handle_sums(state: &mut State, payload: &[u8], stride: usize) {
     let Some(at) = index(state) else { return };
     if !state.outbox.is_drained() {
         return state.counters.count_drop(DropReason::Busy);
     }
     state.aim_results(at);
+    state.aim_partials(at);
     for bytes in payload.chunks(stride) {
         let packet = match DataPacket::new_checked(bytes) {
             Ok(packet) => packet,
@@ -131,11 +150,13 @@ pub(crate) fn handle_results(state: &mut State, payload: &[u8], stride: usize) {
             counters.count_drop(DropReason::Late);
             continue;
         }
-        let results = &mut outbox.results.batch;
-        if results.has_room(carded.0.result_len(seg.index)) {
-            carded.0.push_result(seg.round, seg.index, results);
+        let mut batches =
+            SumBatches { results: &mut outbox.results.batch, partials: &mut outbox.partials.batch };
+        if carded.push(seg.round, seg.index, &mut batches) {
+            counters.partials += 1;
+        } else {
+            counters.results += 1;
         }
-        counters.results += 1;
         counters.contributions += u64::from(seg.contributions);
     }
     state.record_rounds(at);

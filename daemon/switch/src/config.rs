@@ -2,14 +2,17 @@
 
 use core::time::Duration;
 
+use iswitch_protocol::ElementTypes;
 use iswitch_protocol::limits::{MAX_JOBS, MAX_WORK_COST};
+use iswitch_protocol::wire::{JoinRepr, Mode};
 
 use crate::accumulate::NonFinite;
 use crate::job::Slot;
 use crate::limiter::StrangerLimits;
 use crate::uplink::Uplinks;
 
-/// Limits of a card: hardware that sums the rounds of one job, while the core manages the membership of the job.
+/// Limits of a card: hardware that sums the rounds of one job, while the core manages the membership of the job. The
+/// core sums jobs that exceed a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CardLimits {
     /// Maximum number of members of the job, at most 8.
@@ -18,6 +21,16 @@ pub struct CardLimits {
     pub segment_floats: u16,
     /// Maximum number of segments that a member may have in flight.
     pub window: u16,
+}
+
+impl CardLimits {
+    /// Returns whether the card can sum the job that a Join begins.
+    pub(crate) fn can_sum(&self, join: &JoinRepr) -> bool {
+        join.mode == Mode::Synchronous
+            && join.elements == ElementTypes::F32
+            && join.segment_floats <= self.segment_floats
+            && join.workers <= self.members
+    }
 }
 
 /// Configuration of a switch, supplied by the driver.
@@ -63,8 +76,8 @@ pub struct Config {
     /// [`MAX_WORK_COST`](iswitch_protocol::limits::MAX_WORK_COST). Simulations reduce the limit, so that even short
     /// vectors have to wait in queues, as long vectors do in practice.
     pub work_per_turn: u32,
-    /// Limits of the card that sums the rounds, if there is one. The switch then serves a single synchronous job with
-    /// 32-bit elements, and refuses every Join that exceeds a limit.
+    /// Limits of the card, if there is one. The card sums one job at a time: a synchronous job with 32-bit elements and
+    /// without a key that is within the limits. The core sums all other jobs.
     pub card: Option<CardLimits>,
 }
 

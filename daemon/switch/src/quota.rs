@@ -80,6 +80,9 @@ pub(crate) fn create_job(
     })?;
     let (epoch, position) = state.jobs.take_origin();
     let key = state.keys.of(id);
+    let is_for_card = state.config.card.is_some_and(|card| card.can_sum(join))
+        && key.is_none()
+        && !state.jobs.iter().any(|(_, job)| job.is_for_card());
     let beginning = Beginning {
         layout,
         founder,
@@ -90,6 +93,7 @@ pub(crate) fn create_job(
         tag_key: key.filter(|_| join.tagged).map(|key| key.result_key(epoch, id)),
         has_parent,
         is_ordered: state.config.ordered,
+        is_for_card,
         memory,
     };
     state.jobs.insert(at, Job::new(id, join, beginning));

@@ -364,7 +364,8 @@ fn window(state: &State, at: JobIndex, job: &Job) -> u16 {
     let members = usize::from(job.members().count().max(job.workers()).max(1));
     let own = recv_room(state.config.recv_buffer_bytes) / (datagram * members);
     let own = own.clamp(1, usize::from(u16::MAX)) as u16;
-    let own = state.config.card.map_or(own, |card| own.min(card.window.max(1)));
+    let card = state.config.card.filter(|_| job.is_for_card());
+    let own = card.map_or(own, |card| own.min(card.window.max(1)));
     // Segments in flight from members are also in flight to the parent.
     let uplink = state.uplink(at).filter(|_| job.is_formed());
     uplink.map_or(own, |uplink| own.min(uplink.window().max(1)))

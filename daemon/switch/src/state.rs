@@ -146,12 +146,9 @@ impl State {
         (at < self.uplinks.len()).then(|| JobIndex::new(at))
     }
 
-    /// Returns the maximum number of jobs: one if a card sums them; if the switch has a parent, one for each port that
-    /// leads to the parent.
+    /// Returns the maximum number of jobs. If the switch has a parent, it is the number of ports that lead to the
+    /// parent.
     pub(crate) fn job_capacity(&self) -> usize {
-        if self.config.card.is_some() {
-            return 1;
-        }
         if self.uplinks.is_empty() { MAX_JOBS } else { self.uplinks.len() }
     }
 

@@ -68,6 +68,8 @@ pub struct JobStatus {
     pub threshold_pinned: bool,
     /// Whether the job is suspended.
     pub halted: bool,
+    /// Whether the card of the switch currently sums the job.
+    pub on_card: bool,
     /// Address and UDP port of the multicast group of the job, if it has one.
     pub group: Option<SocketAddrV4>,
     /// Latest round, if any has begun.
@@ -179,6 +181,7 @@ impl JobStatus {
             threshold: job.threshold(),
             threshold_pinned: job.pinned_threshold().is_some(),
             halted: job.is_halted(),
+            on_card: job.rounds().is_on_card(),
             group: job.group().map(Group::address),
             round: job.rounds().numbers().newest().map(Round::get),
             parent: uplink.map(|uplink| uplink.parent().peer),

@@ -90,8 +90,8 @@ impl Switch {
         self.state.counters.count_drop(DropReason::Wire(error));
     }
 
-    /// Returns the job that a card sums or will sum, if there is a job. Use the card methods only if [`Config::card`]
-    /// is set; the switch then serves at most one job.
+    /// Returns the job that the card sums or will sum, if there is one. Use the card methods only if [`Config::card`]
+    /// is set.
     #[must_use]
     pub fn card_job(&self) -> Option<CardJob> {
         card::job(&self.state)
@@ -103,10 +103,16 @@ impl Switch {
         card::take_over(&mut self.state)
     }
 
-    /// Processes results that the card has sent to the host. The arguments are those of [`Self::handle_datagrams`].
-    pub fn handle_card_results(&mut self, now: Instant, payload: &[u8], stride: usize) {
+    /// Takes the job back from the card. The core sums the rest of the current round; the contributions that it lacks
+    /// are requested again.
+    pub fn take_from_card(&mut self) {
+        card::take_back(&mut self.state);
+    }
+
+    /// Processes sums that the card has sent to the host. The arguments are those of [`Self::handle_datagrams`].
+    pub fn handle_card_sums(&mut self, now: Instant, payload: &[u8], stride: usize) {
         self.state.advance(now);
-        card::handle_results(&mut self.state, payload, stride.max(1));
+        card::handle_sums(&mut self.state, payload, stride.max(1));
     }
 
     /// Records that `next` is the next round that the card will open, so that members that join now start no earlier.

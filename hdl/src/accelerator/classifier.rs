@@ -113,7 +113,8 @@ impl Logic for Classifier {
             & self.marks.q.val().control_tos
             & self.marks.q.val().port
             & !self.marks.q.val().fragment;
-        self.header.next.data = self.is_data.val();
+        self.header.next.data =
+            self.is_data.val() & (self.known.val() | !self.filter.val().forwards_strangers);
         self.header.next.control = self.is_control.val();
         self.header.next.malformed =
             self.marks.q.val().fragment | !self.marks.q.val().lengths | self.was_short.q.val();

@@ -188,6 +188,8 @@ pub struct Job {
 pub struct Filter {
     /// If clear, every frame is ordinary traffic.
     pub enable: Bit,
+    /// If set, data packets from non-members are ordinary traffic.
+    pub forwards_strangers: Bit,
     pub data_tos: Bits<8>,
     pub control_tos: Bits<8>,
     pub port: Bits<16>,

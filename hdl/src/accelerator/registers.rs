@@ -123,7 +123,7 @@ impl Logic for Registers {
         self.chosen[9].d.next = self.read_word.val().get_bits::<2>(5).all();
         self.read_data.next = self.copied.q.val();
         if self.chosen[0].q.val() { self.read_data.next = 0x0057_5369.into(); }
-        if self.chosen[1].q.val() { self.read_data.next = 3.into(); }
+        if self.chosen[1].q.val() { self.read_data.next = 4.into(); }
         if self.chosen[2].q.val() { self.read_data.next = !self.copied.q.val(); }
         if self.chosen[3].q.val() { self.read_data.next = self.frames_in.q.val(); }
         if self.chosen[4].q.val() { self.read_data.next = self.frames_out.q.val(); }
@@ -239,6 +239,7 @@ impl Logic for ConfigView {
     #[hdl_gen]
     fn update(&mut self) {
         self.filter.next.enable = self.control.val().get_bit(0);
+        self.filter.next.forwards_strangers = self.control.val().get_bit(2);
         self.filter.next.data_tos = self.filter_word.val().get_bits::<8>(0);
         self.filter.next.control_tos = self.filter_word.val().get_bits::<8>(8);
         self.filter.next.port = self.filter_word.val().get_bits::<16>(16);

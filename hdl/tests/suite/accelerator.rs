@@ -30,6 +30,7 @@ fn setup(gradient_len: u32, segment_floats: u16) -> JobSetup {
         threshold: 4,
         members: (0..4).map(member).collect(),
         pace: PACE_10G,
+        forwards_strangers: false,
     }
 }
 
@@ -101,6 +102,31 @@ fn ordinary_frames_pass_untouched() {
     let report = device.run(&commands).unwrap();
     assert_eq!(report.frames, frames);
     assert_eq!(counter(&mut device, event::ORDINARY), frames.len() as u32);
+}
+
+#[test]
+fn data_packets_of_non_members_are_dropped_or_forwarded() {
+    for forwards_strangers in [false, true] {
+        let setup = JobSetup { forwards_strangers, threshold: 1, ..setup(4, 366) };
+        let mut device = configured(Build::Slots128, &setup);
+        let (stranger, floats) = (9, floats(4, 1));
+        let payload = contribution(seg(0, BASE, 1), &floats);
+        let foreign = Frame {
+            bytes: member_frame(worker(stranger), Class::Data, &payload),
+            source: 1,
+            destination: HOST_PORT,
+        };
+        let report = device.run(&[Command::Send(foreign.clone()), send(0, &payload)]).unwrap();
+        let result = Frame {
+            bytes: result_frame(&contribution(seg(0, BASE, 1), &floats)),
+            source: 0,
+            destination: setup.result_ports(),
+        };
+        let forwarded = if forwards_strangers { vec![foreign, result] } else { vec![result] };
+        assert_eq!(report.frames, forwarded);
+        assert_eq!(counter(&mut device, event::UNKNOWN_MEMBER), u32::from(!forwards_strangers));
+        assert_eq!(counter(&mut device, event::ORDINARY), u32::from(forwards_strangers));
+    }
 }
 
 /// Regression test for a deadlock. A result that started immediately after its decision occupied the output while it

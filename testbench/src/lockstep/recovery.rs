@@ -134,8 +134,15 @@ impl Job {
             port: 1 << (2 * number),
         });
         let base = Round::new(random.random());
-        let setup =
-            JobSetup { id: 9, layout, base, threshold: count, members: members.collect(), pace: PACE_10G };
+        let setup = JobSetup {
+            id: 9,
+            layout,
+            base,
+            threshold: count,
+            members: members.collect(),
+            pace: PACE_10G,
+            forwards_strangers: false,
+        };
         let writes = setup.writes()?.into_iter().map(|(at, value)| Command::Write(at, value));
         device.run(&writes.collect::<Vec<_>>())?;
         let blank = || vec![false; segments as usize];

@@ -144,8 +144,9 @@ impl Stream {
             port: port(number),
         });
         let members = members.collect();
-        let setup = JobSetup { id: 5, layout, base, threshold: workers as u8, members, pace };
         let (is_large, waits) = (kind == 1, kind != 1 && random.random());
+        let (threshold, forwards_strangers) = (workers as u8, random.random());
+        let setup = JobSetup { id: 5, layout, base, threshold, members, pace, forwards_strangers };
         Self {
             random,
             setup,
@@ -363,7 +364,7 @@ impl Stream {
     }
 
     /// Returns a contribution whose sender is not a member: it has either an address that no member has, or a member's
-    /// address but another port.
+    /// address but another port. Unless the accelerator forwards it, the core receives it too.
     fn stranger(&mut self, worker: usize, index: u32, round: Round, len: usize, oracle: &mut Oracle) -> Sent {
         let payload = self.contribution(index, round, len, 1);
         let mut from = self.setup.members[worker].address;
@@ -372,8 +373,11 @@ impl Stream {
         } else {
             from.set_port(from.port() ^ 1 << self.below(16));
         }
-        oracle.data(from, &payload);
         let frame = Frame { bytes: member_frame(from, Class::Data, &payload), source: 1, destination: 0 };
+        if self.setup.forwards_strangers {
+            return Sent::new(frame, Kind::Ordinary);
+        }
+        oracle.data(from, &payload);
         Sent::new(frame, Kind::Data)
     }
 

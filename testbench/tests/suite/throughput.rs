@@ -36,6 +36,7 @@ fn setup() -> Vec<Command> {
             .collect(),
         // There is no pacing: the frames arrive faster than four ports of 10 Gb/s can deliver them.
         pace: 0,
+        forwards_strangers: false,
     };
     setup.writes().unwrap().into_iter().map(|(at, value)| Command::Write(at, value)).collect()
 }

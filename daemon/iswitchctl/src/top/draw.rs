@@ -151,6 +151,7 @@ fn state(job: &JobView) -> String {
         _ => None,
     };
     let running = || match job.parts {
+        1 if job.on_card => "running on the card".to_owned(),
         1 => "running".to_owned(),
         parts => format!("running in {parts} parts"),
     };

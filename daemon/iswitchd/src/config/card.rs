@@ -32,18 +32,11 @@ pub(super) fn apply(settings: &Settings, config: &mut Config) -> Result<(), Conf
     if let Some(port) = config.interfaces.iter().find(|port| port.xdp.is_some()) {
         return Err(bad("port", format!("\"{port}\""), because("an interface without the prefix xdp:")));
     }
-    if let Some(parent) = config.parents.first() {
-        return Err(bad("parent", parent, because("no parent")));
-    }
     if config.threads.count > 1 {
         return Err(bad("threads", config.threads.count, because("1")));
     }
     if config.switch.ordered {
         return Err(bad("ordered", true, because("false")));
-    }
-    if let Some((job, _)) = config.job_keys.first() {
-        let whose = job.map_or("all jobs".to_owned(), |job| format!("job {job}"));
-        return Err(bad("key_files", format!("a key for {whose}"), because("no key")));
     }
     config.switch.card = Some(CardLimits {
         members: MEMBERS as u16,

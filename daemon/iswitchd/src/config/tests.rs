@@ -302,7 +302,6 @@ fn settings_that_a_card_cannot_serve_are_refused_by_name() {
             "--card is \"pci:1\", expected sim:PROGRAM, optionally followed by ,slots256",
         ),
         (&["--udp", "127.0.0.1:1"], "udp is 127.0.0.1:1, expected no address, because the switch has a card"),
-        (&["--parent", "127.0.0.1:1"], "parent is 127.0.0.1:1, expected no parent, because"),
         (&["--threads", "2"], "threads is 2, expected 1, because"),
         (&["--ordered"], "ordered is true, expected false, because"),
         (&["--port", "xdp:b"], "port is \"xdp:b\", expected an interface without the prefix xdp:, because"),

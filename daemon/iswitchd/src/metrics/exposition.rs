@@ -398,6 +398,7 @@ mod tests {
             threshold: 2,
             threshold_pinned: false,
             halted: false,
+            on_card: false,
             group: None,
             round: Some(12),
             parent: None,

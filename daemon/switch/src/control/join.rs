@@ -1,12 +1,10 @@
 //! Join: admits a sender as a member, or updates the number of workers that a member represents.
 
-use iswitch_protocol::ElementTypes;
 use iswitch_protocol::limits::{MAX_HEIGHT, MAX_MEMBERS};
 use iswitch_protocol::wire::{Exceeded, JoinRepr, Kind, Limit, Mode, Status};
 
 use crate::authentication::{Freshness, check_fresh, open_session};
 use crate::budget::RepeatBudget;
-use crate::config::CardLimits;
 use crate::endpoint::Endpoint;
 use crate::event::{Departure, Event};
 use crate::ids::{JobIndex, MemberAt};
@@ -94,9 +92,6 @@ fn try_join(
 ) -> Result<Option<MemberAt>, Refusal> {
     let id = request.job;
     check_fields(join)?;
-    if let Some(card) = &state.config.card {
-        check_card(card, join)?;
-    }
     if join.roams && join.kind == Kind::Worker && state.config.uplinks.is_some() {
         // Only a topmost switch can ensure that no other switch sums the vectors of the job (M-14).
         return Err((Status::TooManyLevels, u32::from(MAX_HEIGHT)).into());
@@ -214,8 +209,8 @@ fn admit(
         let next = interrupt(state, job_at, from, join)?;
         return admit(state, next, from, join_request, join);
     }
-    let expected =
-        state.config.card.map_or(job.max_members(), |card| job.max_members().min(card.members.into()));
+    let card = state.config.card.filter(|_| job.is_for_card());
+    let expected = card.map_or(job.max_members(), |card| job.max_members().min(card.members.into()));
     let id = job.free_id().filter(|id| id.get() < expected as usize).ok_or_else(|| {
         let exceeded = Exceeded { limit: Limit::Members, value: expected.into() };
         Refusal { exceeded: Some(exceeded), ..(Status::JobFull, expected).into() }
@@ -262,23 +257,6 @@ fn interrupt(state: &mut State, at: JobIndex, from: &Endpoint, join: &JoinRepr) 
     let id = state.jobs.get(at).map(Job::id).ok_or(Status::UnknownJob)?;
     lifecycle::interrupt_job(state, at);
     create_job(state, id, *from.peer.ip(), join)
-}
-
-/// Refuses a Join to a job that the card cannot sum.
-fn check_card(card: &CardLimits, join: &JoinRepr) -> Result<(), Refusal> {
-    if join.mode != Mode::Synchronous {
-        return Err((Status::ModeMismatch, Mode::Synchronous as u32).into());
-    }
-    if join.elements != ElementTypes::F32 {
-        return Err((Status::ElementTypeMismatch, ElementTypes::F32.code()).into());
-    }
-    if join.segment_floats > card.segment_floats {
-        return Err((Status::SegmentSizeMismatch, u32::from(card.segment_floats)).into());
-    }
-    if join.workers > card.members {
-        return Err((Status::JobFull, u32::from(card.members)).into());
-    }
-    Ok(())
 }
 
 /// Refuses a Join with a field value that is invalid in any job.

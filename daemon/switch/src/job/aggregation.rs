@@ -310,7 +310,7 @@ impl<'a> Aggregation<'a> {
 
     /// Returns the new state of a slot whose contributions are complete: its sum is either the result or a
     /// contribution to the parent's sum.
-    fn complete(&mut self, round: Round) -> SlotState {
+    pub(super) fn complete(&mut self, round: Round) -> SlotState {
         if self.job.goes_up(round) {
             return SlotState::Partial;
         }
@@ -421,6 +421,10 @@ impl<'a> Aggregation<'a> {
         let is_current = slot.round == round && slot.state != SlotState::Empty;
         if slot.is_done(round) || !is_current && !self.may_begin(round, index) {
             return false;
+        }
+        if !is_current && self.job.rounds.is_on_card() {
+            // The parent has finished the segment without the partial sum of the card, which would wait for it forever.
+            self.job.rounds.take_from_card();
         }
         if self.job.rounds.open_round(round).is_none() {
             let open = self.job.prospective_round(round, self.now);

@@ -69,6 +69,8 @@ pub(crate) struct Job {
     tag_key: Option<TagKey>,
     /// Whether the sums of the members are sent to a parent switch as contributions.
     has_parent: bool,
+    /// Whether the card of the switch sums the job as soon as it can.
+    is_for_card: bool,
     members: Members,
     rounds: Rounds,
     history: History,
@@ -123,6 +125,8 @@ pub(crate) struct Beginning {
     pub(crate) has_parent: bool,
     /// Whether a synchronous job adds contributions in the order of ranks.
     pub(crate) is_ordered: bool,
+    /// Whether the card of the switch sums the job as soon as it can.
+    pub(crate) is_for_card: bool,
     pub(crate) memory: Memory,
 }
 
@@ -157,6 +161,7 @@ impl Job {
             has_key: beginning.has_key,
             tag_key: beginning.tag_key,
             has_parent: beginning.has_parent,
+            is_for_card: beginning.is_for_card,
             members: Members::new(),
             rounds,
             history: History::begin(Chain::of(join.part), epoch, id, position.round()),
@@ -254,6 +259,11 @@ impl Job {
 
     pub(crate) fn has_parent(&self) -> bool {
         self.has_parent
+    }
+
+    /// Returns whether the card of the switch sums the job as soon as it can. At most one job is for the card.
+    pub(crate) fn is_for_card(&self) -> bool {
+        self.is_for_card
     }
 
     pub(crate) fn members(&self) -> &Members {
@@ -682,17 +692,6 @@ impl Job {
         self.has_parent && (self.sends_replay_up || !is_replayed_here())
     }
 
-    /// Returns whether the parent may already have had results of `round` when it resumed this switch (H-5).
-    pub(crate) fn is_taken_up(&self, round: Round) -> bool {
-        let is_before_base = round.is_before(self.rounds.numbers().base());
-        !is_before_base && self.taken_up.is_some_and(|last| !last.is_before(round))
-    }
-
-    /// Returns the round at which the parent resumed this switch (H-5), or `None` if it did not resume the switch.
-    pub(crate) fn taken_up(&self) -> Option<Round> {
-        self.taken_up
-    }
-
     /// Returns the number of switch levels up to and including this switch.
     pub(crate) fn height(&self) -> u8 {
         self.members.height().saturating_add(1)
@@ -778,6 +777,7 @@ mod tests {
             tag_key: None,
             has_parent: false,
             is_ordered: false,
+            is_for_card: false,
             memory: Memory { slots: 0..2, sums: 0..2, generation: Generations::default().next() },
         }
     }

@@ -49,6 +49,14 @@ impl Rounds {
         self.synchronous().is_some_and(|rounds| rounds.on_card)
     }
 
+    /// Takes the rounds back from the card, if it sums them. The core lacks the contributions to unfinished segments;
+    /// the senders repeat them when an Ack names them as missing.
+    pub(super) fn take_from_card(&mut self) {
+        if let Self::Synchronous(rounds) = self {
+            rounds.on_card = false;
+        }
+    }
+
     pub(super) fn synchronous_mut(&mut self) -> Option<&mut Synchronous> {
         match self {
             Self::Synchronous(rounds) => Some(rounds),

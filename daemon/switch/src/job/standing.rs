@@ -127,6 +127,17 @@ impl Job {
         }
     }
 
+    /// Returns whether the parent may already have had results of `round` when it resumed this switch (H-5).
+    pub(crate) fn is_taken_up(&self, round: Round) -> bool {
+        let is_before_base = round.is_before(self.rounds.numbers().base());
+        !is_before_base && self.taken_up.is_some_and(|last| !last.is_before(round))
+    }
+
+    /// Returns the round at which the parent resumed this switch (H-5), or `None` if it did not resume the switch.
+    pub(crate) fn taken_up(&self) -> Option<Round> {
+        self.taken_up
+    }
+
     /// Returns whether all participants have left a round that the parent waits for (H-8).
     pub(crate) fn is_deserted(&self, round: Round) -> bool {
         let is_left = |open: &OpenRound| open.replay == Replay::Not && open.is_left();

@@ -1,5 +1,5 @@
-//! A switch whose rounds are summed by a card: the switch delivers the card's results as its own, and refuses jobs that
-//! the card cannot sum.
+//! A switch whose rounds are summed by a card: the switch delivers the card's results as its own, and sums in the core
+//! the jobs that the card cannot sum.
 
 use crate::common::*;
 use iswitch_protocol::wire::control::SegmentSetRepr;
@@ -30,7 +30,7 @@ impl Harness {
     fn card_result(&mut self, index: u32, round: u32, floats: &[f32]) -> Vec<Sent> {
         let bytes = weighted(index, round, 2, floats);
         let now = self.now();
-        self.switch.handle_card_results(now, &bytes, bytes.len());
+        self.switch.handle_card_sums(now, &bytes, bytes.len());
         self.drain()
     }
 
@@ -41,29 +41,61 @@ impl Harness {
 }
 
 #[test]
-fn joins_that_exceed_a_limit_of_the_card_are_refused_by_name() {
+fn the_core_sums_jobs_that_exceed_a_limit_of_the_card() {
     let f16 = ElementTypes::uniform(ElementType::F16);
     let cases = [
-        (JoinRepr { mode: Mode::Asynchronous, ..join(2) }, Status::ModeMismatch, Mode::Synchronous as u32),
-        (JoinRepr { elements: f16, ..join(2) }, Status::ElementTypeMismatch, 0),
-        (JoinRepr { segment_floats: 3, ..join(2) }, Status::SegmentSizeMismatch, 2),
-        (join(3), Status::JobFull, 2),
+        JoinRepr { mode: Mode::Asynchronous, ..join(2) },
+        JoinRepr { elements: f16, ..join(2) },
+        JoinRepr { segment_floats: 3, ..join(2) },
+        join(3),
     ];
-    for (join, refused, limit) in cases {
+    for join in cases {
         let mut switch = harness();
-        let sent = switch.join(1, join);
-        let is_refused =
-            matches!(sent, Sent::Ack { status, expected, .. } if (status, expected) == (refused, limit));
-        assert!(is_refused, "{sent:?}");
+        for host in 1..=3 {
+            let sent = switch.join(host, join);
+            let is_granted = matches!(sent, Sent::Ack { status: Status::Success, .. });
+            assert_eq!(is_granted, u16::from(host) <= join.workers, "{sent:?}");
+        }
+        assert_eq!((switch.switch.card_job(), switch.switch.move_to_card()), (None, None), "{join:?}");
     }
+    let mut switch = Harness::with(Config { memory_bytes: 1 << 20, ..Config::default() });
+    for host in 1..=2 {
+        switch.join(host, join(2));
+    }
+    assert_eq!(switch.switch.card_job(), None, "the switch has no card");
+}
+
+#[test]
+fn a_job_on_the_card_has_no_more_members_than_the_card() {
     let mut switch = harness();
     for host in 1..=2 {
         switch.join(host, join(0));
     }
     let sent = switch.join(3, join(0));
     assert!(matches!(sent, Sent::Ack { status: Status::JobFull, expected: 2, .. }), "{sent:?}");
-    let other = switch.send(3, Class::Control, &control(JOB + 1, 1, ControlBody::Join(join(2))));
-    assert!(matches!(other[..], [Sent::Ack { status: Status::NoCapacity, .. }]), "{other:?}");
+}
+
+#[test]
+fn the_core_sums_a_second_job_until_the_card_is_free() {
+    let mut switch = on_card();
+    let begin = |switch: &mut Harness, hosts: [u8; 2], job: u32| {
+        for host in hosts {
+            let sent = switch.send(host, Class::Control, &control(job, 1, ControlBody::Join(join(2))));
+            assert!(matches!(sent[..], [Sent::Ack { status: Status::Success, .. }, ..]), "{sent:?}");
+        }
+    };
+    begin(&mut switch, [3, 4], JOB + 1);
+    assert_eq!(switch.switch.card_job().unwrap().id, JOB);
+    switch.data(3, 1, 0, &[1.0, 2.0]);
+    let expected = [3, 4].map(|to| result(to, 1, 0, 2, &[4.0, 6.0]));
+    assert_eq!(switch.data(4, 1, 0, &[3.0, 4.0]), expected);
+    assert_eq!(switch.card_result(1, 0, &[3.0, 4.0]).len(), 2, "the first job is still on the card");
+    for host in 1..=2 {
+        switch.control(host, 8, ControlBody::Leave);
+    }
+    assert_eq!(switch.switch.card_job(), None, "the second job stays in the core");
+    begin(&mut switch, [5, 6], JOB + 2);
+    assert_eq!(switch.switch.card_job().unwrap().id, JOB + 2);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Hierarchy of switches: one root, two racks, two workers per rack.
 
 mod asynchronous;
+mod card;
 mod tree;
 
 use std::net::{Ipv4Addr, SocketAddrV4};

@@ -180,7 +180,7 @@ records! {
     Burst { lanes, address, first, last }
     ResultInfo { seg, floats }
     Job { base, last_index, segment_floats, last_floats, id }
-    Filter { enable, data_tos, control_tos, port, address0, address1 }
+    Filter { enable, forwards_strangers, data_tos, control_tos, port, address0, address1 }
     Flags { first, last }
     Relation { same, earlier, follows, begins, before_base, precedes }
     Marks { udp, data_tos, control_tos, port, address, fragment, lengths }
