@@ -4,8 +4,8 @@
 //! The core manages the membership and answers all control packets; the card sums one job. While a job is on the card,
 //! the driver
 //! - reads the card's tables before the core handles a control packet that depends on them,
-//! - passes the card's sums to the core, which sends them to the parent, if there is one, or else to the members that the
-//!   group does not reach,
+//! - passes the card's sums to the core, which sends them to the parent, if there is one, or else to the members that
+//!   the group does not reach,
 //! - compares the core's job with the registers after each packet and each timer, and writes the registers that differ.
 //!
 //! The card forwards data packets from addresses that are not in its member table, and the core sums them if they

@@ -120,6 +120,25 @@ pub fn core_load() -> PathBuf {
     built(command).remove("core_load").expect("the simulation must have the program core_load")
 }
 
+/// Returns the path of the worker library for C, `libiswitch.so`.
+///
+/// # Panics
+/// Panics if the library cannot be built.
+pub fn c_library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let mut command = cargo("build");
+        command.args(["-p", "iswitch-c", "--profile", &profile()]);
+        let output = output(command);
+        let library = |message: &str| {
+            let message: serde_json::Value = serde_json::from_str(message).ok()?;
+            let mut names = message["filenames"].as_array()?.iter().filter_map(|name| name.as_str());
+            names.find(|name| name.ends_with("/libiswitch.so")).map(PathBuf::from)
+        };
+        output.lines().find_map(library).expect("the C interface must have a library")
+    })
+}
+
 /// Returns the path of a program of the workspace.
 ///
 /// # Panics
@@ -173,8 +192,7 @@ pub fn tests_of(target: &str, kind: &str) -> PathBuf {
 /// Builds the programs with the caller's profile, so that dependencies are compiled once: tests run programs built
 /// with the test profile, and a benchmark built with `--release` measures release builds.
 ///
-/// All programs are built in one invocation. The worker's C library has the same file name for every selection of
-/// packages and features, so builds with different selections would overwrite each other's library.
+/// All programs are built in one invocation.
 fn build() -> Paths {
     let mut command = cargo("build");
     // Including a test target makes cargo unify features as for `cargo test --workspace`, which has already built

@@ -1,7 +1,8 @@
 //! The library that a training program links against: it implements the worker side of the wire protocol and, on top of
 //! it, gradient aggregation.
 //!
-//! The library depends neither on the switch nor on a neural-network crate. The `capi` feature adds the C interface.
+//! The library depends neither on the switch nor on a neural-network crate.
+//! The crate `iswitch-c` adds the C interface.
 
 #![warn(missing_docs)]
 
@@ -9,9 +10,6 @@ pub mod aggregate;
 pub mod pipeline;
 pub mod reception;
 pub mod worker;
-
-#[cfg(feature = "capi")]
-pub mod capi;
 
 /// Compiles the Rust code in the documentation page on embedding.
 #[cfg(doctest)]

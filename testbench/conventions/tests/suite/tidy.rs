@@ -23,7 +23,7 @@ const UNSAFE_PLACES: [&str; 10] = [
     "daemon/iswitchd/src/port/interface.rs",   // ioctl
     "daemon/iswitchd/src/port/xdp/",           // AF_XDP, bpf
     "daemon/sandbox/src/violation.rs",         // handler of SIGSYS
-    "worker-lib/worker/src/capi.rs",           // pointers from C
+    "worker-lib/c-interface/src/lib.rs",       // pointers from C
     "worker-lib/learn/src/nn/matmul.rs",       // interface of the gemm-f32 crate
     "worker-lib/learn/src/env/mujoco/",        // libmujoco, opened at run time
     "worker-lib/python/src/array.rs",          // buffer protocol, DLPack

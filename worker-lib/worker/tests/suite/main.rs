@@ -2,7 +2,6 @@
 
 mod any_length;
 mod authentication;
-mod c_interface;
 mod elements;
 mod failover;
 mod group_delivery;

@@ -1,15 +1,12 @@
 //! Tests of the C interface: the header is the one that cbindgen generates, and the examples compile, link and run.
 
-#![cfg(feature = "capi")]
-
 use std::io::Write as _;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use iswitch_harness::binaries::c_library;
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
-
-use crate::switches::own_address;
 
 fn manifest_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -21,8 +18,7 @@ fn the_c_header_is_up_to_date() {
     let mut header = Vec::new();
     cbindgen::Builder::new()
         .with_config(config)
-        .with_src(manifest_dir().join("src/capi.rs"))
-        .with_src(manifest_dir().join("src/capi/asynchronous.rs"))
+        .with_src(manifest_dir().join("src/lib.rs"))
         .generate()
         .unwrap()
         .write(&mut header);
@@ -36,14 +32,6 @@ fn the_c_header_is_up_to_date() {
         present == header,
         "include/iswitch.h is out of date; regenerate it with ISWITCH_BLESS=1 cargo test"
     );
-}
-
-/// Returns the directory of the shared library: either the directory of the test binary or its parent.
-fn library_dir() -> PathBuf {
-    let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-    let candidates = [deps.clone(), deps.parent().unwrap().to_owned()];
-    let found = candidates.into_iter().find(|dir| dir.join("libiswitch.so").exists());
-    found.expect("cargo builds the cdylib together with the tests")
 }
 
 /// Returns whether a program is installed. If it is not, prints a line to standard error that names the skipped test.
@@ -92,16 +80,16 @@ fn run_example(name: &str) -> Vec<String> {
     // A directory with the layout of the repository after a release build.
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(root.path().join("target/release")).unwrap();
-    symlink(library_dir().join("libiswitch.so"), root.path().join("target/release/libiswitch.so")).unwrap();
+    symlink(c_library(), root.path().join("target/release/libiswitch.so")).unwrap();
     symlink(manifest_dir().parent().unwrap(), root.path().join("worker-lib")).unwrap();
-    let [link, compile] = build_lines(&manifest_dir().join("examples/c").join(name).with_extension("c"));
+    let [link, compile] = build_lines(&manifest_dir().join("examples").join(name).with_extension("c"));
     let strict = "-std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror";
     for line in [link, format!("{compile} {strict}")] {
         let status = Command::new("sh").args(["-c", &line]).current_dir(&root).status().unwrap();
         assert!(status.success(), "{line} should succeed without warnings");
     }
 
-    let any_port = own_address();
+    let any_port = "127.0.0.1:0".parse().unwrap();
     let switch = EmbeddedSwitch::start(any_port, &EmbeddedOptions::default()).unwrap();
     let start = |rank: u32| {
         let mut command = checked(&root.path().join(name));
@@ -144,16 +132,16 @@ fn the_library_states_its_version_and_has_a_soname() {
     }
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("version.c"), VERSION_PROGRAM).unwrap();
-    let library = library_dir().join("libiswitch.so");
+    let library = c_library();
     let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
     let soname =
         if major == "0" { format!("libiswitch.so.0.{minor}") } else { format!("libiswitch.so.{major}") };
     // Only a file with the name of the SONAME can satisfy the loader.
-    symlink(&library, directory.path().join(&soname)).unwrap();
+    symlink(library, directory.path().join(&soname)).unwrap();
     let compile = Command::new("cc")
         .args(["version.c", "-o", "version", "-Wl,-rpath,$ORIGIN", "-I"])
         .arg(manifest_dir().join("include"))
-        .arg(&library)
+        .arg(library)
         .current_dir(&directory)
         .status();
     assert!(compile.unwrap().success());

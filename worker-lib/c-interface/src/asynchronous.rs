@@ -1,7 +1,8 @@
 //! C interface of asynchronous workers, which do not wait for each other.
 
+use iswitch::AsyncWorker;
+
 use super::{IswitchJoinOptions, IswitchStatus, aggregate_status, fail, guarded, join_as};
-use crate::worker::asynchronous::AsyncWorker;
 
 /// Worker of an asynchronous job. Several threads may use it: for example, one submits vectors and another one receives
 /// sums.

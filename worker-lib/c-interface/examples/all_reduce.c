@@ -6,9 +6,9 @@
  *
  * In the root directory of the repository, without the package (the program loads the library by its SONAME):
  *
- *   cargo build --release -p iswitch -p iswitch-daemon
+ *   cargo build --release -p iswitch-c -p iswitch-daemon
  *   ln -sf libiswitch.so target/release/libiswitch.so.0.1
- *   cc worker-lib/worker/examples/c/all_reduce.c -Iworker-lib/worker/include -Ltarget/release -Wl,-rpath,target/release -liswitch -o all_reduce
+ *   cc worker-lib/c-interface/examples/all_reduce.c -Iworker-lib/c-interface/include -Ltarget/release -Wl,-rpath,target/release -liswitch -o all_reduce
  *   target/release/iswitchd --udp 127.0.0.1:7711 &
  *   ./all_reduce 127.0.0.1:7711 2 0 & ./all_reduce 127.0.0.1:7711 2 1
  */

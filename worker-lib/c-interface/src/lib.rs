@@ -1,6 +1,6 @@
-//! C interface of the worker library, declared in `include/iswitch.h`.
+//! The C interface of the worker library, declared in `include/iswitch.h`.
 //!
-//! cbindgen generates the header from this file; `tests/suite/c_interface.rs` checks that it is up to date.
+//! cbindgen generates the header from this crate; `tests/c_interface.rs` checks that it is up to date.
 
 // Pointers from C cannot be checked, so dereferencing them is unsafe.
 #![allow(unsafe_code)]
@@ -14,11 +14,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-use iswitch_protocol::wire::NameRepr;
-use iswitch_protocol::{ElementTypes, Label, key_file};
-
-use crate::aggregate::{AggregateError, GradientAggregator};
-use crate::worker::{JoinError, JoinOptions, Worker};
+use iswitch::{
+    AggregateError, ElementTypes, GradientAggregator, JoinError, JoinOptions, Label, NameRepr, Round, Worker,
+    key_file,
+};
 
 /// Version of the package, as a C string.
 const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
@@ -144,7 +143,8 @@ fn join_status(error: &JoinError) -> IswitchStatus {
             IswitchStatus::Stalled
         }
         JoinError::Io(_) => IswitchStatus::Io,
-        JoinError::Interrupted => IswitchStatus::Internal,
+        // Calls of the C interface cannot be interrupted.
+        _ => IswitchStatus::Internal,
     }
 }
 
@@ -162,8 +162,8 @@ fn aggregate_status(error: &AggregateError) -> IswitchStatus {
         AggregateError::Io(_) => IswitchStatus::Io,
         AggregateError::Diverged { .. } => IswitchStatus::Diverged,
         AggregateError::Closed => IswitchStatus::Closed,
-        // These errors occur only with rings, parameter servers and interruptible calls, which the C interface lacks.
-        AggregateError::PeerLost { .. } | AggregateError::Interrupted => IswitchStatus::Internal,
+        // Other errors occur only with rings, parameter servers and interruptible calls, which the C interface lacks.
+        _ => IswitchStatus::Internal,
     }
 }
 
@@ -369,7 +369,7 @@ pub unsafe extern "C" fn iswitch_all_reduce_mean(
     unsafe { reduce(worker, vector, len, round, Worker::all_reduce_mean) }
 }
 
-type Reduce = fn(&mut Worker, &mut [f32]) -> Result<crate::aggregate::Round, AggregateError>;
+type Reduce = fn(&mut Worker, &mut [f32]) -> Result<Round, AggregateError>;
 
 /// Replaces `vector` with the result of `reduce`, and describes the round in `*round` unless it is null.
 ///
@@ -396,7 +396,7 @@ unsafe fn reduce(
             Ok(done) => {
                 // SAFETY: the caller vouches for the pointer; null becomes `None`.
                 if let Some(out) = unsafe { round.as_mut() } {
-                    let crate::aggregate::Round { number, contributors, uniform } = done;
+                    let Round { number, contributors, uniform } = done;
                     *out = IswitchRound { number, contributors, uniform };
                 }
                 IswitchStatus::Ok

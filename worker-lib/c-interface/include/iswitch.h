@@ -1,7 +1,7 @@
 #ifndef ISWITCH_H
 #define ISWITCH_H
 
-/* Generated from worker-lib/worker/src/capi.rs by cbindgen. Do not edit. */
+/* Generated from worker-lib/c-interface/src by cbindgen. Do not edit. */
 
 #include <stdbool.h>
 #include <stddef.h>

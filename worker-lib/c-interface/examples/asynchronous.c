@@ -7,9 +7,9 @@
  *
  * In the root directory of the repository, without the package (the program loads the library by its SONAME):
  *
- *   cargo build --release -p iswitch -p iswitch-daemon
+ *   cargo build --release -p iswitch-c -p iswitch-daemon
  *   ln -sf libiswitch.so target/release/libiswitch.so.0.1
- *   cc worker-lib/worker/examples/c/asynchronous.c -Iworker-lib/worker/include -Ltarget/release -Wl,-rpath,target/release -liswitch -pthread -o asynchronous
+ *   cc worker-lib/c-interface/examples/asynchronous.c -Iworker-lib/c-interface/include -Ltarget/release -Wl,-rpath,target/release -liswitch -pthread -o asynchronous
  *   target/release/iswitchd --udp 127.0.0.1:7711 &
  *   ./asynchronous 127.0.0.1:7711 2 0 & ./asynchronous 127.0.0.1:7711 2 1
  */
