@@ -63,7 +63,7 @@ pub enum LabelError {
 impl<const N: usize> Label<N> {
     /// The empty label.
     pub const EMPTY: Self = {
-        assert!(N <= u8::MAX as usize, "the length of a label is one byte");
+        assert!(N <= u8::MAX as usize, "the length of a label must fit into one byte");
         Self { len: 0, bytes: [0; N] }
     };
 

@@ -52,7 +52,7 @@ pub struct JobSetup {
     pub threshold: u8,
     /// Members of the job by row.
     pub members: [Option<Member>; MEMBERS],
-    /// Whether members may request results again.
+    /// Whether the accelerator retransmits results that members request. Otherwise, the budget of each member is 0.
     pub repeats: bool,
     /// Whether the accelerator forwards data packets from addresses that are not in the member table. Otherwise, it
     /// drops them.
@@ -79,7 +79,7 @@ pub enum SetupError {
 
 impl JobSetup {
     /// Returns the budget of each member: the number of results that it may request again (requirement F-3), at most
-    /// 65,535.
+    /// 65,535. The budget is 0 if `repeats` is false.
     #[must_use]
     pub fn budget(&self) -> u32 {
         if !self.repeats {
@@ -105,7 +105,7 @@ impl JobSetup {
         let Classifier { data_tos, control_tos, udp_port } = self.classifier;
         let port = u32::from(udp_port.swap_bytes());
         let mut writes = vec![
-            (offset::CONTROL, self.takes() | HALTED),
+            (offset::CONTROL, TAKES | HALTED),
             (offset::THRESHOLD, u32::from(self.threshold)),
             (offset::BASE_ROUND, self.base.get()),
             (offset::LAST_INDEX, last),

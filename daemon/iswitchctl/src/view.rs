@@ -46,7 +46,7 @@ pub(crate) struct JobView {
     pub(crate) formed: bool,
     pub(crate) threshold: u16,
     pub(crate) halted: bool,
-    /// Whether a card sums the job.
+    /// Whether the card of the switch currently sums the job.
     #[serde(default)]
     pub(crate) on_card: bool,
     /// Address of the multicast group to which results are sent, if there is one.

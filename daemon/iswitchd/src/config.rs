@@ -131,7 +131,7 @@ struct Settings {
     ///
     /// PROGRAM simulates the card; build it with `hdl card`. Frames reach the card through the raw ports, of which
     /// there may be at most four. Append `,slots256` if the card has 256 slots instead of 128. The card sums one
-    /// synchronous job with at most 8 members, 366 floats per segment, 32-bit elements and no key; the daemon sums all
+    /// synchronous job with at most 8 members, 366 floats per segment, 32-bit elements and no key. The daemon sums all
     /// other jobs.
     #[arg(long, value_name = "sim:PROGRAM[,slots256]")]
     card: Option<String>,

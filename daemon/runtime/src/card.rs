@@ -8,9 +8,10 @@
 //!   the group does not reach,
 //! - compares the core's job with the registers after each packet and each timer, and writes the registers that differ.
 //!
-//! The card forwards data packets from addresses that are not in its member table, and the core sums them if they
-//! belong to another job. Until the card's job is complete, and while members resend a sum after a restart, the core
-//! sums that job, too.
+//! During this time, the card forwards data packets from addresses that are not in its member table; the core sums them
+//! if the sender is a member of another job. While no job is on the card, the card forwards all frames. The core also
+//! sums the card's job until all of its workers have joined, while members resend a sum after a restart, and in rounds
+//! at which the parent resumes the switch or that the core takes back from the card.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -70,9 +71,10 @@ struct Begun {
     /// Whether the threshold of an open round differs from the core's, because the two open rounds have different
     /// members.
     is_uneven: bool,
-    /// Whether all participants of a round that the parent waits for have left.
+    /// Whether the parent waits for a round in which no present member takes part.
     is_deserted: bool,
-    /// Whether the job ends on the card as soon as the core has received the sums that have left the card.
+    /// Whether the driver is ending the job on the card: it waits only until the core has received the sums that have
+    /// left the card.
     is_ending: bool,
 }
 
@@ -289,7 +291,7 @@ impl CardDriver {
     /// Begins the job on the card.
     fn begin(&mut self, job: &CardJob, base: Round) -> Result<(), CardError> {
         let setup = self.setup(job, base);
-        // The core refuses the Joins of jobs that exceed the limits of the card.
+        // The core assigns to the card only jobs that are within the limits of the card.
         let writes = setup.begin().map_err(std::io::Error::other)?;
         for (at, value) in writes {
             self.card.write(at, value)?;
@@ -321,9 +323,9 @@ impl CardDriver {
             base,
             threshold: job.threshold.clamp(1, 64) as u8,
             members: job.members.map(|row| row.map(member)),
-            // The kept sums of the card are partial sums, which a member must not receive.
+            // If the switch has a parent, the card keeps partial sums, which must not reach a member.
             repeats: !job.has_parent,
-            // The sender may be a member of another job.
+            // A sender that is not in the member table may be a member of another job.
             forwards_strangers: true,
             pace: PACE_10G,
             addresses: FrameAddresses { source_mac, destination_mac, source, destination },
@@ -371,9 +373,9 @@ impl CardDriver {
         if has_departed { self.close(job) } else { self.close_uneven(job) }
     }
 
-    /// Ends the job on the card after all participants of a round that the parent waits for have left. First, the core
-    /// receives the sums of what these members have contributed; it then contributes nothing to the other segments of
-    /// the round (H-8).
+    /// Ends the job on the card if the parent waits for a round in which no present member takes part. The card first
+    /// finishes the segments to which departed members have contributed, and the core receives these partial sums. For
+    /// every other segment of the round, the core sends a contribution count of 65,535 to the parent (H-8).
     fn give_back(&mut self, switch: &mut Switch) -> Result<(), CardError> {
         let Some(begun) = &mut self.begun else { return Ok(()) };
         if !std::mem::replace(&mut begun.is_ending, true) {

@@ -1,7 +1,7 @@
 //! The interface between the core and the driver of a card, which sums the rounds of one job in hardware.
 //!
 //! The core manages the job: its members, leases, rounds, histories and answers. The driver of the card compares
-//! [`CardJob`] with the registers of the card, and passes the card's results to the core.
+//! [`CardJob`] with the registers of the card, and passes the card's sums to the core.
 
 use core::net::SocketAddrV4;
 
@@ -31,10 +31,10 @@ pub struct CardJob {
     pub layout: VectorLayout,
     /// Whether the card sums the rounds. Otherwise, the core does.
     pub is_on_card: bool,
-    /// Whether the switch has a parent. The sums of the card are then partial sums, and only the host receives them: it
-    /// sends them to the parent, and the results of the parent to the members.
+    /// Whether the switch has a parent. The sums of the card are then partial sums. Only the host receives them. It
+    /// sends them to the parent, and sends the results of the parent to the members.
     pub has_parent: bool,
-    /// Whether the parent waits for a round that no member takes part in any more.
+    /// Whether the parent waits for a round in which no present member takes part.
     pub waits_for_no_member: bool,
     /// Whether the job is suspended.
     pub is_halted: bool,

@@ -11,8 +11,8 @@ use crate::job::Slot;
 use crate::limiter::StrangerLimits;
 use crate::uplink::Uplinks;
 
-/// Limits of a card: hardware that sums the rounds of one job, while the core manages the membership of the job. The
-/// core sums jobs that exceed a limit.
+/// Limits of a card: hardware that sums the rounds of one job, while the core manages the membership of the job. If the
+/// first Join of a job exceeds `members` or `segment_floats`, the core sums the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CardLimits {
     /// Maximum number of members of the job, at most 8.
@@ -24,12 +24,15 @@ pub struct CardLimits {
 }
 
 impl CardLimits {
-    /// Returns whether the card can sum the job that a Join begins.
-    pub(crate) fn can_sum(&self, join: &JoinRepr) -> bool {
+    /// Returns whether the job that a Join begins is within the limits. Does not check whether the job has a key.
+    ///
+    /// If the switch has a parent, the declared number of workers is not limited, because most of them may be below
+    /// other switches.
+    pub(crate) fn admit(&self, join: &JoinRepr, has_parent: bool) -> bool {
         join.mode == Mode::Synchronous
             && join.elements == ElementTypes::F32
             && join.segment_floats <= self.segment_floats
-            && join.workers <= self.members
+            && (has_parent || join.workers <= self.members)
     }
 }
 

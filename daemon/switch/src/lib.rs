@@ -18,7 +18,7 @@
 //! # Layers
 //! A module depends only on modules that appear later in this list. A test enforces this.
 //! - Interface to the driver: `switch`.
-//! - Inputs, which are time, packets from the parent, packets from members, results from a card, orders from the
+//! - Inputs, which are time, packets from the parent, packets from members, sums from a card, orders from the
 //!   operator, and queued work: `timers`, `upstream`, `control`, `data`, `card`, `operator`, `steps`.
 //! - Life cycle of a job, and the limits: `lifecycle`, `capacity`, `quota`.
 //! - Packets that the switch sends: `authentication`, `ascent`, `parent`, `delivery`, `reply`.

@@ -80,7 +80,7 @@ pub(crate) fn create_job(
     })?;
     let (epoch, position) = state.jobs.take_origin();
     let key = state.keys.of(id);
-    let is_for_card = state.config.card.is_some_and(|card| card.can_sum(join))
+    let is_for_card = state.config.card.is_some_and(|card| card.admit(join, has_parent))
         && key.is_none()
         && !state.jobs.iter().any(|(_, job)| job.is_for_card());
     let beginning = Beginning {

@@ -103,8 +103,8 @@ impl Switch {
         card::take_over(&mut self.state)
     }
 
-    /// Takes the job back from the card. The core sums the rest of the current round; the contributions that it lacks
-    /// are requested again.
+    /// Takes the job back from the card. The core finishes the open rounds: its Acks name the contributions that it
+    /// lacks as missing, and their senders repeat them.
     pub fn take_from_card(&mut self) {
         card::take_back(&mut self.state);
     }

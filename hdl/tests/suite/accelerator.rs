@@ -105,7 +105,7 @@ fn ordinary_frames_pass_untouched() {
 }
 
 #[test]
-fn data_packets_of_non_members_are_dropped_or_forwarded() {
+fn data_packets_from_non_members_are_dropped_or_forwarded() {
     for forwards_strangers in [false, true] {
         let setup = JobSetup { forwards_strangers, threshold: 1, ..setup(4, 366) };
         let mut device = configured(Build::Slots128, &setup);

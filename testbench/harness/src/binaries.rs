@@ -135,7 +135,7 @@ pub fn c_library() -> &'static Path {
             let mut names = message["filenames"].as_array()?.iter().filter_map(|name| name.as_str());
             names.find(|name| name.ends_with("/libiswitch.so")).map(PathBuf::from)
         };
-        output.lines().find_map(library).expect("the C interface must have a library")
+        output.lines().find_map(library).expect("cargo must report the path of libiswitch.so")
     })
 }
 

@@ -364,7 +364,8 @@ impl Stream {
     }
 
     /// Returns a contribution whose sender is not a member: it has either an address that no member has, or a member's
-    /// address but another port. Unless the accelerator forwards it, the core receives it too.
+    /// address but another port. If the accelerator forwards such packets, this one is ordinary traffic, and the core
+    /// does not receive it.
     fn stranger(&mut self, worker: usize, index: u32, round: Round, len: usize, oracle: &mut Oracle) -> Sent {
         let payload = self.contribution(index, round, len, 1);
         let mut from = self.setup.members[worker].address;

@@ -152,8 +152,8 @@ fn a_restart_of_the_host_costs_only_time() {
     daemon.stop();
 }
 
-/// Trains on CartPole with one process in each namespace, and returns the result of worker 0. `arguments` begin with
-/// the algorithm.
+/// Trains on CartPole with one process in each namespace, and returns the result of worker 0. `arguments` begins with
+/// the name of the algorithm.
 fn train(namespaces: &[Namespace], daemon: &Daemon, arguments: &str) -> Value {
     let directory = scratch::directory();
     let spawn = |(rank, namespace): (usize, &Namespace)| {
@@ -242,8 +242,8 @@ fn asynchronous_workers_train_beside_a_job_on_the_card() {
     daemon.stop();
 }
 
-/// Starts a job on two racks, each of whose switches has a card. The switch above them has a card, too, if `above` is
-/// set. Waits until all cards sum.
+/// Starts a job in a tree in which the switch of each rack has a card. If `above` is set, the root has one, too. Waits
+/// until all cards sum the job.
 fn start_tree(tree: &Tree, above: bool, arguments: &str) -> TreeJob {
     let card = card();
     let options = ["--lease-ms", SHORT_LEASE_MS, card.as_str()];
@@ -278,8 +278,8 @@ fn cards_sum_at_two_levels_of_switches() {
 }
 
 #[test]
-fn a_rack_with_a_card_survives_its_workers_and_its_daemon() {
-    if !networks_and("a_rack_with_a_card_survives_its_workers_and_its_daemon", &["verilator"]) {
+fn a_tree_with_cards_survives_a_restarted_daemon_and_killed_workers() {
+    if !networks_and("a_tree_with_cards_survives_a_restarted_daemon_and_killed_workers", &["verilator"]) {
         return;
     }
     let _together = together();

@@ -8,21 +8,21 @@ use super::ActorLearnerError;
 
 const NO_TOKEN: u16 = 401;
 
-/// Next steps for the user after each kind of rejection. They name the command-line options of one kind of server and
-/// of its clients.
-struct Options {
+/// Advice to the user for each kind of rejection. Each kind of server has advice of its own, which names the
+/// command-line options of that server and of its clients.
+struct Advice {
     token: &'static str,
     authority: &'static str,
     certificate: &'static str,
 }
 
-const REPLAY: Options = Options {
+const REPLAY: Advice = Advice {
     token: "pass the token from the shards' --token-file with --replay-token-file",
     authority: "a CA in --replay-ca must have issued the shard's --tls-cert for the host in the shard's address",
     certificate: "pass a certificate issued by a CA in the shard's --tls-client-ca with --replay-cert and --replay-key",
 };
 
-const MODELS: Options = Options {
+const MODELS: Advice = Advice {
     token: "pass the token from the learner's --model-read-token-file, or from the cell's --read-token-file, with \
             --model-token-file",
     authority: "a CA in --model-ca must have issued the certificate of the learner or the cell for the host in \
@@ -43,7 +43,7 @@ pub(super) fn of_models(error: &ModelError) -> Option<ActorLearnerError> {
     refusal(is_token, error.to_string(), &MODELS)
 }
 
-fn refusal(is_token: bool, error: String, options: &Options) -> Option<ActorLearnerError> {
+fn refusal(is_token: bool, error: String, options: &Advice) -> Option<ActorLearnerError> {
     // Search the text of the error, because hyper and h2 do not preserve the type of a rustls error.
     let next_step = if is_token {
         options.token

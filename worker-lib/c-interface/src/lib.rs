@@ -143,7 +143,7 @@ fn join_status(error: &JoinError) -> IswitchStatus {
             IswitchStatus::Stalled
         }
         JoinError::Io(_) => IswitchStatus::Io,
-        // Calls of the C interface cannot be interrupted.
+        // The only other error is `Interrupted`, and calls of the C interface cannot be interrupted.
         _ => IswitchStatus::Internal,
     }
 }
@@ -162,7 +162,8 @@ fn aggregate_status(error: &AggregateError) -> IswitchStatus {
         AggregateError::Io(_) => IswitchStatus::Io,
         AggregateError::Diverged { .. } => IswitchStatus::Diverged,
         AggregateError::Closed => IswitchStatus::Closed,
-        // Other errors occur only with rings, parameter servers and interruptible calls, which the C interface lacks.
+        // `PeerLost` and `Interrupted` occur only with rings, parameter servers and interruptible calls, which the C
+        // interface lacks.
         _ => IswitchStatus::Internal,
     }
 }

@@ -1,8 +1,8 @@
 //! The library that a training program links against: it implements the worker side of the wire protocol and, on top of
 //! it, gradient aggregation.
 //!
-//! The library depends neither on the switch nor on a neural-network crate.
-//! The crate `iswitch-c` adds the C interface.
+//! The library depends neither on the switch nor on a neural-network crate. The crate `iswitch-c` provides its C
+//! interface.
 
 #![warn(missing_docs)]
 

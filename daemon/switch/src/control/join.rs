@@ -5,6 +5,7 @@ use iswitch_protocol::wire::{Exceeded, JoinRepr, Kind, Limit, Mode, Status};
 
 use crate::authentication::{Freshness, check_fresh, open_session};
 use crate::budget::RepeatBudget;
+use crate::config::CardLimits;
 use crate::endpoint::Endpoint;
 use crate::event::{Departure, Event};
 use crate::ids::{JobIndex, MemberAt};
@@ -209,8 +210,7 @@ fn admit(
         let next = interrupt(state, job_at, from, join)?;
         return admit(state, next, from, join_request, join);
     }
-    let card = state.config.card.filter(|_| job.is_for_card());
-    let expected = card.map_or(job.max_members(), |card| job.max_members().min(card.members.into()));
+    let expected = make_room(state.config.card, job);
     let id = job.free_id().filter(|id| id.get() < expected as usize).ok_or_else(|| {
         let exceeded = Exceeded { limit: Limit::Members, value: expected.into() };
         Refusal { exceeded: Some(exceeded), ..(Status::JobFull, expected).into() }
@@ -249,6 +249,17 @@ fn admit(
     lifecycle::call_roll(state, job_at, id);
     lifecycle::gather(state, job_at, Some(id));
     Ok(at)
+}
+
+/// Returns the maximum number of members of a job. If the job is assigned to the card and has as many members as the
+/// card supports, the core keeps the job, unless the card already sums it.
+fn make_room(card: Option<CardLimits>, job: &mut Job) -> u32 {
+    let Some(card) = card.filter(|_| job.is_for_card()) else { return job.max_members() };
+    if !job.rounds().is_on_card() && job.members().count() >= card.members {
+        job.keep_from_card();
+        return job.max_members();
+    }
+    job.max_members().min(card.members.into())
 }
 
 /// Ends the incarnation of a job because the sender of a Join is about to become a member (M-14). Returns the next

@@ -423,7 +423,8 @@ impl<'a> Aggregation<'a> {
             return false;
         }
         if !is_current && self.job.rounds.is_on_card() {
-            // The parent has finished the segment without the partial sum of the card, which would wait for it forever.
+            // The parent has finished the segment without the partial sum of the card. The card would wait forever for
+            // the missing contributions, because a member that has the result does not contribute any more.
             self.job.rounds.take_from_card();
         }
         if self.job.rounds.open_round(round).is_none() {

@@ -19,7 +19,8 @@ pub(crate) struct Carded<'a>(pub(crate) Aggregation<'a>);
 
 impl Carded<'_> {
     /// Hands the job over to the card. Returns the first round that the card sums, or `None` if the core has to finish
-    /// something first: the formation of the job, a replayed round, or a round with results.
+    /// something first: the formation of the job, a replayed round, a round with results or, if the switch has a
+    /// parent, any open round and the round at which the parent resumed the switch.
     pub(crate) fn take_over(&mut self) -> Option<Round> {
         let round = self.first_round()?;
         self.0.job.rounds.synchronous_mut()?.move_to_card();
@@ -39,8 +40,8 @@ impl Carded<'_> {
         }
         let numbers = job.rounds.numbers();
         let Some(newest) = numbers.newest() else {
-            // If the parent resumed this switch, some members may have results of the first round, and would not
-            // contribute to it again.
+            // If the parent resumed this switch, some members may already have results of the first round. They would
+            // not contribute to it again, so the card could not finish it.
             return job.taken_up.is_none().then(|| numbers.base());
         };
         let earlier = job.rounds.open_round(newest.previous());

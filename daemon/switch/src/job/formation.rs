@@ -182,6 +182,16 @@ impl Plan {
 }
 
 impl Job {
+    /// Returns whether the job is assigned to the card of the switch. At most one job is.
+    pub(crate) fn is_for_card(&self) -> bool {
+        self.is_for_card
+    }
+
+    /// Revokes the assignment of the job to the card.
+    pub(crate) fn keep_from_card(&mut self) {
+        self.is_for_card = false;
+    }
+
     /// Returns whether a Join shows that the job began without the members that hold its sums (M-9). This can happen
     /// because a switch that has just started does not know these members, and a job without declared workers does not
     /// wait for any.

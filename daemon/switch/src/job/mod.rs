@@ -69,7 +69,8 @@ pub(crate) struct Job {
     tag_key: Option<TagKey>,
     /// Whether the sums of the members are sent to a parent switch as contributions.
     has_parent: bool,
-    /// Whether the card of the switch sums the job as soon as it can.
+    /// Whether the job is assigned to the card of the switch, which sums it except in rounds that only the core can
+    /// sum.
     is_for_card: bool,
     members: Members,
     rounds: Rounds,
@@ -125,7 +126,8 @@ pub(crate) struct Beginning {
     pub(crate) has_parent: bool,
     /// Whether a synchronous job adds contributions in the order of ranks.
     pub(crate) is_ordered: bool,
-    /// Whether the card of the switch sums the job as soon as it can.
+    /// Whether the job is assigned to the card of the switch, which sums it except in rounds that only the core can
+    /// sum.
     pub(crate) is_for_card: bool,
     pub(crate) memory: Memory,
 }
@@ -259,11 +261,6 @@ impl Job {
 
     pub(crate) fn has_parent(&self) -> bool {
         self.has_parent
-    }
-
-    /// Returns whether the card of the switch sums the job as soon as it can. At most one job is for the card.
-    pub(crate) fn is_for_card(&self) -> bool {
-        self.is_for_card
     }
 
     pub(crate) fn members(&self) -> &Members {

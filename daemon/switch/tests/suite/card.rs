@@ -66,17 +66,25 @@ fn the_core_sums_jobs_that_exceed_a_limit_of_the_card() {
 }
 
 #[test]
-fn a_job_on_the_card_has_no_more_members_than_the_card() {
-    let mut switch = harness();
-    for host in 1..=2 {
-        switch.join(host, join(0));
+fn a_job_on_the_card_has_no_more_members_than_the_card_supports() {
+    for on_card in [true, false] {
+        let mut switch = harness();
+        for host in 1..=2 {
+            switch.join(host, join(0));
+        }
+        assert!(!on_card || switch.switch.move_to_card().is_some());
+        let sent = switch.join(3, join(0));
+        if on_card {
+            assert!(matches!(sent, Sent::Ack { status: Status::JobFull, expected: 2, .. }), "{sent:?}");
+        } else {
+            assert!(matches!(sent, Sent::Ack { status: Status::Success, .. }), "{sent:?}");
+            assert_eq!(switch.switch.card_job(), None, "the core keeps the job");
+        }
     }
-    let sent = switch.join(3, join(0));
-    assert!(matches!(sent, Sent::Ack { status: Status::JobFull, expected: 2, .. }), "{sent:?}");
 }
 
 #[test]
-fn the_core_sums_a_second_job_until_the_card_is_free() {
+fn a_second_job_stays_in_the_core_and_the_next_one_gets_the_free_card() {
     let mut switch = on_card();
     let begin = |switch: &mut Harness, hosts: [u8; 2], job: u32| {
         for host in hosts {

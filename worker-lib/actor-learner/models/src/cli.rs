@@ -77,7 +77,7 @@ pub struct ServerArgs {
     connections_max: usize,
     /// Timeout for a reader that receives nothing, in milliseconds
     ///
-    /// The server disconnects a reader when this timeout expires.
+    /// If a reader receives nothing for this long, the server disconnects it.
     #[arg(long, default_value_t = millis(STALL_TIMEOUT), value_parser = clap::value_parser!(u64).range(1..))]
     stall_ms: u64,
     /// Minimum rate of a reader, in bytes per second

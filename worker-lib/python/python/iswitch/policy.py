@@ -74,7 +74,7 @@ class Policy:
         Args:
             observations: Observations, as for `act`.
             state: State that this method returned for the preceding observations of the same episodes, or None at the
-                start of episodes. If only some episodes of a batch begin, set their rows of the state to zero.
+                start of episodes. If only some of the episodes begin with this call, set the rows of these episodes to zero.
 
         Returns:
             Actions, as `act` returns them, and the state: None if the policy is not recurrent, otherwise float32 values

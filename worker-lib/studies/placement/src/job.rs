@@ -66,9 +66,11 @@ impl Job {
     pub fn with_scaling(self, scaling: Scaling) -> Result<Self, StudyError> {
         at_least_zero("synchronisation of a job", scaling.synchronisation, "seconds")?;
         let Scaling { least, most, .. } = scaling;
-        if !(1..=self.gpus).contains(&least) || most < self.gpus {
-            let expected =
-                format!("{least} to {most}, the range of its scaling, which must begin at 1 or more");
+        if least == 0 {
+            return Err(StudyError::field("minimum number of GPUs of a job", least, "1 or more"));
+        }
+        if !(least..=most).contains(&self.gpus) {
+            let expected = format!("{least} to {most}, the numbers with which the job can run");
             return Err(StudyError::field("number of GPUs of a job", self.gpus, expected));
         }
         Ok(Self { scaling: Some(scaling), ..self })
@@ -199,8 +201,11 @@ mod tests {
         let error = Job::new(0.0, 4, 1.0).unwrap().with_scaling(scaling).unwrap_err().to_string();
         assert_eq!(
             error,
-            "number of GPUs of a job is 4, expected 1 to 2, the range of its scaling, which must begin at 1 or more"
+            "number of GPUs of a job is 4, expected 1 to 2, the numbers with which the job can run"
         );
+        let scaling = Scaling { least: 0, ..scaling };
+        let error = Job::new(0.0, 2, 1.0).unwrap().with_scaling(scaling).unwrap_err().to_string();
+        assert_eq!(error, "minimum number of GPUs of a job is 0, expected 1 or more");
     }
 
     #[test]

@@ -8,7 +8,8 @@ use iswitch_switch::{CardLimits, Config, Switch};
 use super::tree::{ALL, Got, JOB, Packet, ROOT, Tree, config, resume, service, sum_of_all, uplink, worker};
 
 const RACK: usize = 1;
-const LIMITS: CardLimits = CardLimits { members: 8, segment_floats: 366, window: 127 };
+/// The job has more workers than the card supports, but the rack has not.
+const LIMITS: CardLimits = CardLimits { members: 3, segment_floats: 366, window: 127 };
 
 fn with_card(boot: u64) -> Switch {
     Switch::new(Config { card: Some(LIMITS), ..config(RACK, boot) })
@@ -50,7 +51,7 @@ fn finish(tree: &mut Tree, round: u32) {
 }
 
 #[test]
-fn sums_of_the_card_go_up_and_results_come_down() {
+fn sums_of_the_card_go_to_the_parent_and_its_results_to_the_members() {
     let mut tree = on_card();
     for round in 0..2 {
         card_sends(&mut tree, 0, round, 2, 23.0);
@@ -65,7 +66,7 @@ fn sums_of_the_card_go_up_and_results_come_down() {
 }
 
 #[test]
-fn a_lost_sum_of_the_card_is_sent_to_the_parent_again() {
+fn a_lost_partial_sum_of_the_card_is_retransmitted() {
     let mut tree = on_card();
     tree.cut = vec![*uplink(RACK).ip()];
     card_sends(&mut tree, 0, 0, 2, 23.0);
@@ -105,13 +106,13 @@ fn the_core_continues_a_round_that_the_parent_finishes_without_the_card() {
 }
 
 #[test]
-fn a_round_deserted_by_all_workers_on_the_card_completes() {
+fn a_round_on_the_card_completes_after_all_participants_have_left() {
     let mut tree = on_card();
     tree.switches[RACK].note_card_round(Round::new(1));
     for place in 1..=2 {
         tree.send(RACK, place, Class::Control, &control(JOB, 7, ControlBody::Leave));
     }
-    // The job ends with its last member.
+    // The job ends when its last member leaves.
     assert!(tree.switches[RACK].card_job().is_none());
 
     let mut tree = on_card();

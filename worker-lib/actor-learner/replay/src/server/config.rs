@@ -136,12 +136,11 @@ impl ShardConfig {
                 "none without a data directory".to_owned(),
             );
         }
-        if self.snapshot_every.is_some_and(|every| every.is_zero() || self.data_dir.is_none()) {
-            return refuse(
-                "snapshot_every",
-                format!("{:?}", self.snapshot_every),
-                "more than 0, with a data directory".to_owned(),
-            );
+        if let Some(every) = self.snapshot_every
+            && (every.is_zero() || self.data_dir.is_none())
+        {
+            let expected = if every.is_zero() { "more than 0" } else { "no value without a data directory" };
+            return refuse("snapshot_every", format!("{every:?}"), expected.to_owned());
         }
         self.share_memory()?;
         for (at, table) in self.tables.iter().enumerate() {

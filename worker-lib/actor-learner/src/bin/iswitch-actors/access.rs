@@ -94,7 +94,7 @@ impl ReplayAccess {
         )?;
         let token = self.replay_token_file.as_deref().map(replay_token).transpose()?;
         if token.is_some() && shards.iter().filter(plain).any(|address| is_elsewhere(address)) {
-            warn_of("--replay-token-file", "--replay-ca with https:// addresses of the shards");
+            warn_of("--replay-token-file", "https:// addresses for the shards, and --replay-ca");
         }
         Ok(ClientConfig { token, tls: self.tls()?, ..ClientConfig::new(shards) })
     }
@@ -125,7 +125,7 @@ impl ModelAccess {
         )?;
         let token = self.model_token_file.as_deref().map(|path| model_token("--model-token-file", path));
         if token.is_some() && models.iter().any(|endpoint| plain(&endpoint)) {
-            warn_of("--model-token-file", "--model-ca with https:// addresses in --models");
+            warn_of("--model-token-file", "https:// addresses in --models, and --model-ca");
         }
         let identity = identity(self.model_cert.as_ref(), self.model_key.as_ref());
         let tls = self.model_ca.as_ref().map(|ca| TlsClient::new(ca, identity.as_ref())).transpose();

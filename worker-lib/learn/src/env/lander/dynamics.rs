@@ -20,8 +20,8 @@ const SIDE_FORCE: f64 = 12.0;
 pub(super) const SIDE_HEIGHT: f64 = 0.4;
 /// Spring constant of a foot, N/m; when the lander is at rest, each foot compresses by 1 cm.
 const FOOT_STIFFNESS: f64 = 2500.0;
-/// Damping coefficient of a foot, N s/m. The sum of spring and damping force is clipped so that a foot never pulls on
-/// the ground.
+/// Damping coefficient of a foot, N s/m. The sum of the spring and damping forces is clipped so that a foot never
+/// pulls on the ground.
 const FOOT_DAMPING: f64 = 120.0;
 /// Ratio of friction force to sliding speed below the Coulomb limit, N s/m.
 const FRICTION_SLOPE: f64 = 200.0;

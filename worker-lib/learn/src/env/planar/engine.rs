@@ -55,8 +55,8 @@ pub(super) struct ContactPoint {
 pub(super) struct Penalties {
     /// Spring constant of the ground, N/m.
     pub(super) contact_stiffness: f64,
-    /// Damping coefficient of the ground, N s/m. The sum of spring and damping force is clipped so that the ground
-    /// never pulls.
+    /// Damping coefficient of the ground, N s/m. The sum of the spring and damping forces is clipped so that the
+    /// ground never pulls.
     pub(super) contact_damping: f64,
     /// Ratio of friction force to sliding speed below the Coulomb limit, N s/m.
     pub(super) friction_slope: f64,
