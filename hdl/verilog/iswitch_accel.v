@@ -857,6 +857,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
     reg  ingress$header_pop;
     wire  [416:0] ingress$oldest;
     wire  ingress$oldest_valid;
+    wire  ingress$no_oldest;
     reg  ingress$pop;
     reg  control$clock;
     reg  control$reset;
@@ -963,6 +964,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
     wire  separator$decision_pop;
     reg  [416:0] separator$flit;
     reg  separator$flit_valid;
+    reg  separator$flit_absent;
     wire  separator$flit_pop;
     wire  separator$bypass_valid;
     reg  separator$bypass_ready;
@@ -1021,6 +1023,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
     wire  [416:0] output_module$flit;
     wire  output_module$valid;
     reg  output_module$ready;
+    reg  output_module$stalled;
     wire  output_module$busy;
     wire  output_module$free;
     reg  merge$clock;
@@ -1033,6 +1036,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
     reg  [416:0] merge$result;
     reg  merge$result_valid;
     wire  merge$result_ready;
+    wire  merge$result_stalled;
     wire  [416:0] merge$flit;
     wire  merge$push;
     reg  merge$room;
@@ -1067,6 +1071,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
         .header_pop(ingress$header_pop),
         .oldest(ingress$oldest),
         .oldest_valid(ingress$oldest_valid),
+        .no_oldest(ingress$no_oldest),
         .pop(ingress$pop)
     );
     iswitch_accel$datapath$control control(
@@ -1187,6 +1192,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
         .decision_pop(separator$decision_pop),
         .flit(separator$flit),
         .flit_valid(separator$flit_valid),
+        .flit_absent(separator$flit_absent),
         .flit_pop(separator$flit_pop),
         .bypass_valid(separator$bypass_valid),
         .bypass_ready(separator$bypass_ready),
@@ -1255,6 +1261,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
         .flit(output_module$flit),
         .valid(output_module$valid),
         .ready(output_module$ready),
+        .stalled(output_module$stalled),
         .busy(output_module$busy),
         .free(output_module$free)
     );
@@ -1269,6 +1276,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
         .result(merge$result),
         .result_valid(merge$result_valid),
         .result_ready(merge$result_ready),
+        .result_stalled(merge$result_stalled),
         .flit(merge$flit),
         .push(merge$push),
         .room(merge$room)
@@ -1401,11 +1409,11 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
         sums$push = accumulator$sum_push;
         output_module$template = templates$data_out;
         templates$data_in = template;
+        templates$push = counter$result_push;
         templates$data_in[(64'hc8)+:(8)] = template[(64'hc8)+:(8)] | ingress$ports;
         if (counter$repeats) begin
             templates$data_in[(64'hc8)+:(8)] = ingress$asker_port;
         end
-        templates$push = counter$result_push;
         templates$pop = output_module$info_pop;
         output_module$pace = pace;
         busy = output_module$busy | requests$busy;
@@ -1417,6 +1425,8 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
         output_module$no_sum = sums$empty;
         sums$pop = output_module$sum_pop;
         output_module$ready = merge$result_ready;
+        output_module$stalled = merge$result_stalled;
+        separator$flit_absent = ingress$no_oldest;
         merge$ordinary = ingress$oldest;
         merge$ordinary_valid = separator$bypass_valid;
         merge$ordinary_copied = separator$bypass_copied;
@@ -1455,6 +1465,7 @@ module iswitch_accel$datapath$accumulator(clock,reset,burst,burst_valid,burst_po
     reg  [14:0] scoreboard$address;
     reg  [1:0] scoreboard$flags;
     wire  scoreboard$load;
+    wire  scoreboard$frees;
     reg  scoreboard$credit;
     wire  [14:0] scoreboard$read_address;
     wire  scoreboard$first;
@@ -1497,6 +1508,7 @@ module iswitch_accel$datapath$accumulator(clock,reset,burst,burst_valid,burst_po
         .address(scoreboard$address),
         .flags(scoreboard$flags),
         .load(scoreboard$load),
+        .frees(scoreboard$frees),
         .credit(scoreboard$credit),
         .read_address(scoreboard$read_address),
         .first(scoreboard$first),
@@ -1557,7 +1569,7 @@ module iswitch_accel$datapath$accumulator(clock,reset,burst,burst_valid,burst_po
         scoreboard$credit = credit;
         burst_pop = scoreboard$load;
         hazard = scoreboard$hazard;
-        if (scoreboard$load) begin
+        if (scoreboard$frees) begin
             issued$d = burst[(64'h0)+:(256)];
         end
         buffer$read_address = scoreboard$read_address;
@@ -11178,7 +11190,7 @@ module iswitch_accel$datapath$accumulator$read(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$read
-module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,flags,load,credit,read_address,first,write,write_address,last,hazard);
+module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,flags,load,frees,credit,read_address,first,write,write_address,last,hazard);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -11186,6 +11198,7 @@ module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,f
     input wire  [14:0] address;
     input wire  [1:0] flags;
     output reg  load;
+    output reg  frees;
     input wire  credit;
     output reg  [14:0] read_address;
     output reg  first;
@@ -11197,6 +11210,9 @@ module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,f
     reg  waiting$d;
     wire  waiting$q;
     reg  waiting$clock;
+    reg  idle$d;
+    wire  idle$q;
+    reg  idle$clock;
     reg  [14:0] waiting_address$d;
     wire  [14:0] waiting_address$q;
     reg  waiting_address$clock;
@@ -11315,6 +11331,18 @@ module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,f
     wire  blocked$q;
     reg  blocked$clock;
     // Local signals
+    reg  hits$0;
+    reg  hits$1;
+    reg  hits$2;
+    reg  hits$3;
+    reg  hits$4;
+    reg  hits$5;
+    reg  hits$6;
+    reg  hits$7;
+    reg  hits$8;
+    reg  any_hit;
+    reg  any_same;
+    reg  may_go;
     reg  go;
     reg  taken;
     // Sub module instances
@@ -11322,6 +11350,11 @@ module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,f
         .d(waiting$d),
         .q(waiting$q),
         .clock(waiting$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$idle idle(
+        .d(idle$d),
+        .q(idle$q),
+        .clock(idle$clock)
     );
     iswitch_accel$datapath$accumulator$scoreboard$waiting_address waiting_address(
         .d(waiting_address$d),
@@ -11521,10 +11554,12 @@ module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,f
     // Update code
     always @(*) begin
         waiting$clock = clock;
+        idle$clock = clock;
         waiting_address$clock = clock;
         waiting_flags$clock = clock;
         blocked$clock = clock;
         waiting$d = waiting$q;
+        idle$d = idle$q;
         waiting_address$d = waiting_address$q;
         waiting_flags$d = waiting_flags$q;
         blocked$d = blocked$q;
@@ -11564,10 +11599,21 @@ module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,f
         flying$8$clock = clock;
         addresses$8$clock = clock;
         kinds$8$clock = clock;
-        go = waiting$q & ~blocked$q & (credit | ~waiting_flags$q[(64'h1)+:(1)]);
-        taken = go | ~waiting$q;
+        may_go = ~blocked$q & (credit | ~waiting_flags$q[(64'h1)+:(1)]);
+        go = waiting$q & may_go;
+        taken = may_go | ~waiting$q;
+        frees = may_go | idle$q;
         load = taken & valid;
         hazard = waiting$q & blocked$q;
+        hits$0 = address == waiting_address$q;
+        hits$1 = flying$0$q & (address == addresses$0$q);
+        hits$2 = flying$1$q & (address == addresses$1$q);
+        hits$3 = flying$2$q & (address == addresses$2$q);
+        hits$4 = flying$3$q & (address == addresses$3$q);
+        hits$5 = flying$4$q & (address == addresses$4$q);
+        hits$6 = flying$5$q & (address == addresses$5$q);
+        hits$7 = flying$6$q & (address == addresses$6$q);
+        hits$8 = flying$7$q & (address == addresses$7$q);
         same$0$d = 1'b0;
         same$1$d = same$0$q;
         flying$1$d = flying$0$q;
@@ -11603,51 +11649,82 @@ module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,f
         kinds$8$d = kinds$7$q;
         if (taken) begin
             waiting$d = valid;
+            idle$d = ~valid;
             waiting_address$d = address;
             waiting_flags$d = flags;
-            same$0$d = go & (address == waiting_address$q);
-            same$1$d = flying$0$q & (address == addresses$0$q);
-            same$2$d = flying$1$q & (address == addresses$1$q);
-            same$3$d = flying$2$q & (address == addresses$2$q);
-            same$4$d = flying$3$q & (address == addresses$3$q);
-            same$5$d = flying$4$q & (address == addresses$4$q);
-            same$6$d = flying$5$q & (address == addresses$5$q);
-            same$7$d = flying$6$q & (address == addresses$6$q);
-            same$8$d = flying$7$q & (address == addresses$7$q);
+            same$0$d = go & hits$0;
+            same$1$d = hits$1;
+            same$2$d = hits$2;
+            same$3$d = hits$3;
+            same$4$d = hits$4;
+            same$5$d = hits$5;
+            same$6$d = hits$6;
+            same$7$d = hits$7;
+            same$8$d = hits$8;
         end
-        blocked$d = 1'b0;
-        if (same$0$d) begin
-            blocked$d = 1'b1;
+        any_hit = 1'b0;
+        any_same = 1'b0;
+        if (hits$1) begin
+            any_hit = 1'b1;
         end
-        if (same$1$d) begin
-            blocked$d = 1'b1;
+        if (same$0$q) begin
+            any_same = 1'b1;
         end
-        if (same$2$d) begin
-            blocked$d = 1'b1;
+        if (hits$2) begin
+            any_hit = 1'b1;
         end
-        if (same$3$d) begin
-            blocked$d = 1'b1;
+        if (same$1$q) begin
+            any_same = 1'b1;
         end
-        if (same$4$d) begin
-            blocked$d = 1'b1;
+        if (hits$3) begin
+            any_hit = 1'b1;
         end
-        if (same$5$d) begin
-            blocked$d = 1'b1;
+        if (same$2$q) begin
+            any_same = 1'b1;
         end
-        if (same$6$d) begin
-            blocked$d = 1'b1;
+        if (hits$4) begin
+            any_hit = 1'b1;
         end
-        if (same$7$d) begin
-            blocked$d = 1'b1;
+        if (same$3$q) begin
+            any_same = 1'b1;
         end
-        if (same$8$d) begin
-            blocked$d = 1'b1;
+        if (hits$5) begin
+            any_hit = 1'b1;
+        end
+        if (same$4$q) begin
+            any_same = 1'b1;
+        end
+        if (hits$6) begin
+            any_hit = 1'b1;
+        end
+        if (same$5$q) begin
+            any_same = 1'b1;
+        end
+        if (hits$7) begin
+            any_hit = 1'b1;
+        end
+        if (same$6$q) begin
+            any_same = 1'b1;
+        end
+        if (hits$8) begin
+            any_hit = 1'b1;
+        end
+        if (same$7$q) begin
+            any_same = 1'b1;
+        end
+        blocked$d = any_hit;
+        if (waiting$q) begin
+            blocked$d = any_same;
+            if (may_go) begin
+                blocked$d = any_hit | hits$0;
+            end
         end
         flying$0$d = go;
         addresses$0$d = waiting_address$q;
         kinds$0$d = waiting_flags$q;
         if (reset) begin
             waiting$d = 1'b0;
+            idle$d = 1'b1;
             flying$0$d = 1'b0;
             flying$1$d = 1'b0;
             flying$2$d = 1'b0;
@@ -11912,6 +11989,19 @@ module iswitch_accel$datapath$accumulator$scoreboard$flying$8(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$scoreboard$flying$8
+module iswitch_accel$datapath$accumulator$scoreboard$idle(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$idle
 module iswitch_accel$datapath$accumulator$scoreboard$kinds$0(d,q,clock);
     // Module arguments
     input wire  [1:0] d;
@@ -12300,11 +12390,8 @@ module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,emp
         valid = filled$q;
         empty = is_empty$q;
         room = has_room$q;
-        next_count = count$q;
-        if (push & ~pop) begin
-            next_count = count$q + 32'h1;
-        end
-        if (~push & pop) begin
+        next_count = count$q + 32'h1;
+        if (pop) begin
             next_count = count$q - 32'h1;
         end
         if (push) begin
@@ -12313,7 +12400,9 @@ module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,emp
         if (pop) begin
             read_at$d = read_at$q + 32'h1;
         end
-        count$d = next_count;
+        if (push ^ pop) begin
+            count$d = next_count;
+        end
         if (pop) begin
             filled$d = count$q != 32'h1;
             is_empty$d = count$q == 32'h1;
@@ -12678,6 +12767,9 @@ module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,th
     reg  decides$d;
     wire  decides$q;
     reg  decides$clock;
+    reg  commits$d;
+    wire  commits$q;
+    reg  commits$clock;
     reg  asked$d;
     wire  asked$q;
     reg  asked$clock;
@@ -12718,6 +12810,7 @@ module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,th
     reg  takes_header;
     reg  passes;
     reg  follows;
+    reg  proceeds;
     reg  accepts;
     reg  concludes;
     // Sub module instances
@@ -12781,6 +12874,11 @@ module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,th
         .q(decides$q),
         .clock(decides$clock)
     );
+    iswitch_accel$datapath$counter$commits commits(
+        .d(commits$d),
+        .q(commits$q),
+        .clock(commits$clock)
+    );
     iswitch_accel$datapath$counter$asked asked(
         .d(asked$d),
         .q(asked$q),
@@ -12834,6 +12932,8 @@ module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,th
         clears$clock = clock;
         asked$clock = clock;
         sweep$clock = clock;
+        decides$clock = clock;
+        commits$clock = clock;
         state$d = state$q;
         takes$d = takes$q;
         keeps_key$d = keeps_key$q;
@@ -12841,20 +12941,20 @@ module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,th
         clears$d = clears$q;
         asked$d = asked$q;
         sweep$d = sweep$q;
+        decides$d = decides$q;
+        commits$d = commits$q;
         reading$clock = clock;
         deciding$clock = clock;
         has_reading$clock = clock;
         has_deciding$clock = clock;
         reads_ordinary$clock = clock;
         decides_ordinary$clock = clock;
-        decides$clock = clock;
         reading$d = reading$q;
         deciding$d = deciding$q;
         has_reading$d = has_reading$q;
         has_deciding$d = has_deciding$q;
         reads_ordinary$d = reads_ordinary$q;
         decides_ordinary$d = decides_ordinary$q;
-        decides$d = decides$q;
         lookup$clock = clock;
         decoder$header = header;
         lookup$is_large = is_large;
@@ -12866,14 +12966,14 @@ module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,th
         lookup$switches = switches;
         lookup$reading = reading$q;
         lookup$deciding = deciding$q;
-        lookup$commit = decides$q & ~decides_ordinary$q;
+        lookup$commit = commits$q;
         lookup$sweeping = clears$q;
         lookup$select_slot = select_slot;
         lookup$slot = slot;
         lookup$table_word = table_word;
         table_value = lookup$table_value;
         lookup$sweep = sweep$q;
-        may_take = takes$q & ~asked$q & room;
+        may_take = takes$q & room;
         takes_force = may_take & force_valid;
         takes_header = may_take & ~force_valid & header_valid & (~header[(64'h1)+:(1)] | ~has_deciding$q);
         force_next = takes_force;
@@ -12889,10 +12989,11 @@ module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,th
             deciding$d = reading$q;
             decides_ordinary$d = reads_ordinary$q;
         end
-        passes = takes_header & ~header[(64'h0)+:(1)] & ~has_deciding$q;
+        passes = may_take & ~force_valid & header_valid & ~header[(64'h0)+:(1)] & ~has_deciding$q;
         follows = takes_force | (takes_header & ~passes);
+        proceeds = has_deciding$q | (may_take & (force_valid | (header_valid & header[(64'h0)+:(1)])));
         control = passes & header[(64'h1)+:(1)];
-        accepts = decides$q & ~decides_ordinary$q & lookup$accept;
+        accepts = commits$q & lookup$accept;
         concludes = decides$q & (lookup$accept | ~deciding$q[(64'h55)+:(1)] | decides_ordinary$q);
         bypass$copied = control;
         bypass$member = header[(64'h4)+:(3)];
@@ -12902,19 +13003,19 @@ module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,th
         if (control) begin
             event_code = 32'h1;
         end
-        if (decides$q & ~decides_ordinary$q) begin
+        if (commits$q) begin
             decision = lookup$decision;
             event_code = lookup$event_code;
         end
         decision_push = passes | concludes;
-        event_valid = passes | concludes | (decides$q & ~decides_ordinary$q & deciding$q[(64'h57)+:(1)]);
+        event_valid = decision_push | (commits$q & deciding$q[(64'h57)+:(1)]);
         asker = deciding$q[(64'h50)+:(3)];
         repeats = deciding$q[(64'h57)+:(1)];
         late[(64'h0)+:(24)] = deciding$q[(64'h0)+:(24)];
         late[(64'h18)+:(24)] = deciding$q[(64'h18)+:(24)];
         late[(64'h30)+:(3)] = deciding$q[(64'h50)+:(3)];
-        late_push = decides$q & ~decides_ordinary$q & lookup$late;
         result = lookup$result;
+        late_push = commits$q & lookup$late;
         result_push = accepts & lookup$decision[(64'h4)+:(1)];
         clearing = asked$q;
         case (state$q)
@@ -12923,7 +13024,7 @@ module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,th
                     if (follows) begin
                         has_reading$d = 1'b1;
                     end
-                    if (has_deciding$q | follows) begin
+                    if (proceeds) begin
                         state$d = CounterState$Read;
                     end
                     else if (asked$q) begin
@@ -12971,10 +13072,11 @@ module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,th
             has_reading$d = 1'b0;
             has_deciding$d = 1'b0;
         end
-        takes$d = state$d == CounterState$Weigh;
+        takes$d = (state$d == CounterState$Weigh) & ~asked$d;
         keeps_key$d = state$d != CounterState$Weigh;
-        compares$d = state$d == CounterState$Compare;
-        decides$d = (state$d == CounterState$Compare) & has_deciding$d;
+        compares$d = (state$q == CounterState$Read) & ~reset;
+        decides$d = compares$d & has_deciding$q;
+        commits$d = decides$d & ~decides_ordinary$q;
         clears$d = state$d == CounterState$Clear;
     end
 endmodule // iswitch_accel$datapath$counter
@@ -13025,6 +13127,19 @@ module iswitch_accel$datapath$counter$clears(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$clears
+module iswitch_accel$datapath$counter$commits(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$commits
 module iswitch_accel$datapath$counter$compares(d,q,clock);
     // Module arguments
     input wire  d;
@@ -14669,10 +14784,50 @@ module iswitch_accel$datapath$counter$lookup$tables(clock,select,slot,peeks,entr
     reg  [7:0] held_slot$d;
     wire  [7:0] held_slot$q;
     reg  held_slot$clock;
+    reg  picks$0$d;
+    wire  picks$0$q;
+    reg  picks$0$clock;
+    reg  picks$1$d;
+    wire  picks$1$q;
+    reg  picks$1$clock;
+    reg  picks$2$d;
+    wire  picks$2$q;
+    reg  picks$2$clock;
+    reg  picks$3$d;
+    wire  picks$3$q;
+    reg  picks$3$clock;
+    reg  picks$4$d;
+    wire  picks$4$q;
+    reg  picks$4$clock;
+    reg  picks$5$d;
+    wire  picks$5$q;
+    reg  picks$5$clock;
+    reg  picks$6$d;
+    wire  picks$6$q;
+    reg  picks$6$clock;
+    reg  picks$7$d;
+    wire  picks$7$q;
+    reg  picks$7$clock;
     reg  [31:0] shown$d;
     wire  [31:0] shown$q;
     reg  shown$clock;
     // Local signals
+    reg  [31:0] words$0;
+    reg  [31:0] words$1;
+    reg  [31:0] words$2;
+    reg  [31:0] words$3;
+    reg  [31:0] words$4;
+    reg  [31:0] words$5;
+    reg  [31:0] words$6;
+    reg  [31:0] words$7;
+    reg  [31:0] picked$0;
+    reg  [31:0] picked$1;
+    reg  [31:0] picked$2;
+    reg  [31:0] picked$3;
+    reg  [31:0] picked$4;
+    reg  [31:0] picked$5;
+    reg  [31:0] picked$6;
+    reg  [31:0] picked$7;
     reg  [31:0] state;
     reg  [31:0] segment;
     reg  [31:0] rules;
@@ -14705,6 +14860,46 @@ module iswitch_accel$datapath$counter$lookup$tables(clock,select,slot,peeks,entr
         .d(held_slot$d),
         .q(held_slot$q),
         .clock(held_slot$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$tables$picks$0 picks$0(
+        .d(picks$0$d),
+        .q(picks$0$q),
+        .clock(picks$0$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$tables$picks$1 picks$1(
+        .d(picks$1$d),
+        .q(picks$1$q),
+        .clock(picks$1$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$tables$picks$2 picks$2(
+        .d(picks$2$d),
+        .q(picks$2$q),
+        .clock(picks$2$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$tables$picks$3 picks$3(
+        .d(picks$3$d),
+        .q(picks$3$q),
+        .clock(picks$3$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$tables$picks$4 picks$4(
+        .d(picks$4$d),
+        .q(picks$4$q),
+        .clock(picks$4$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$tables$picks$5 picks$5(
+        .d(picks$5$d),
+        .q(picks$5$q),
+        .clock(picks$5$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$tables$picks$6 picks$6(
+        .d(picks$6$d),
+        .q(picks$6$q),
+        .clock(picks$6$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$tables$picks$7 picks$7(
+        .d(picks$7$d),
+        .q(picks$7$q),
+        .clock(picks$7$clock)
     );
     iswitch_accel$datapath$counter$lookup$tables$shown shown(
         .d(shown$d),
@@ -14754,28 +14949,63 @@ module iswitch_accel$datapath$counter$lookup$tables(clock,select,slot,peeks,entr
         state = flags$0 | flags$1 | flags$2 | flags$3 | (((held$q[(64'h2c)+:(8)]) & 32'hffffffff) << 32'h8) | (((held$q[(64'h34)+:(16)]) & 32'hffffffff) << 32'h10);
         segment = (((held$q[(64'h3)+:(17)]) & 32'hffffffff) << 32'h7) | ((held_slot$q[(32'h0)+:(7)]) & 32'hffffffff);
         rules = ((rounds[(64'h4a)+:(8)]) & 32'hffffffff) | (((rounds[(64'h5a)+:(8)]) & 32'hffffffff) << 32'h8) | (((rounds[(64'h52)+:(8)]) & 32'hffffffff) << 32'h10) | (((rounds[(64'h62)+:(8)]) & 32'hffffffff) << 32'h18);
-        shown$d = state;
-        if (word == 32'h1) begin
-            shown$d = ((held$q[(64'h14)+:(24)]) & 32'hffffffff);
+        words$0 = state;
+        words$1 = ((held$q[(64'h14)+:(24)]) & 32'hffffffff);
+        words$2 = segment;
+        words$3 = ((held$q[(64'h46)+:(16)]) & 32'hffffffff);
+        words$4 = ((rounds[(64'h0)+:(24)]) & 32'hffffffff);
+        words$5 = ((rounds[(64'h18)+:(25)]) & 32'hffffffff);
+        words$6 = ((rounds[(64'h31)+:(25)]) & 32'hffffffff);
+        words$7 = rules;
+        picks$0$clock = clock;
+        picks$0$d = word == 0;
+        picked$0 = 32'h0;
+        if (picks$0$q) begin
+            picked$0 = words$0;
         end
-        if (word == 32'h2) begin
-            shown$d = segment;
+        picks$1$clock = clock;
+        picks$1$d = word == 1;
+        picked$1 = 32'h0;
+        if (picks$1$q) begin
+            picked$1 = words$1;
         end
-        if (word == 32'h3) begin
-            shown$d = ((held$q[(64'h46)+:(16)]) & 32'hffffffff);
+        picks$2$clock = clock;
+        picks$2$d = word == 2;
+        picked$2 = 32'h0;
+        if (picks$2$q) begin
+            picked$2 = words$2;
         end
-        if (word == 32'h4) begin
-            shown$d = ((rounds[(64'h0)+:(24)]) & 32'hffffffff);
+        picks$3$clock = clock;
+        picks$3$d = word == 3;
+        picked$3 = 32'h0;
+        if (picks$3$q) begin
+            picked$3 = words$3;
         end
-        if (word == 32'h5) begin
-            shown$d = ((rounds[(64'h18)+:(25)]) & 32'hffffffff);
+        picks$4$clock = clock;
+        picks$4$d = word == 4;
+        picked$4 = 32'h0;
+        if (picks$4$q) begin
+            picked$4 = words$4;
         end
-        if (word == 32'h6) begin
-            shown$d = ((rounds[(64'h31)+:(25)]) & 32'hffffffff);
+        picks$5$clock = clock;
+        picks$5$d = word == 5;
+        picked$5 = 32'h0;
+        if (picks$5$q) begin
+            picked$5 = words$5;
         end
-        if (word == 32'h7) begin
-            shown$d = rules;
+        picks$6$clock = clock;
+        picks$6$d = word == 6;
+        picked$6 = 32'h0;
+        if (picks$6$q) begin
+            picked$6 = words$6;
         end
+        picks$7$clock = clock;
+        picks$7$d = word == 7;
+        picked$7 = 32'h0;
+        if (picks$7$q) begin
+            picked$7 = words$7;
+        end
+        shown$d = picked$0 | picked$1 | picked$2 | picked$3 | picked$4 | picked$5 | picked$6 | picked$7;
         value = shown$q;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$tables
@@ -14818,6 +15048,110 @@ module iswitch_accel$datapath$counter$lookup$tables$held_slot(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$tables$held_slot
+module iswitch_accel$datapath$counter$lookup$tables$picks$0(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$picks$0
+module iswitch_accel$datapath$counter$lookup$tables$picks$1(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$picks$1
+module iswitch_accel$datapath$counter$lookup$tables$picks$2(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$picks$2
+module iswitch_accel$datapath$counter$lookup$tables$picks$3(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$picks$3
+module iswitch_accel$datapath$counter$lookup$tables$picks$4(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$picks$4
+module iswitch_accel$datapath$counter$lookup$tables$picks$5(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$picks$5
+module iswitch_accel$datapath$counter$lookup$tables$picks$6(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$picks$6
+module iswitch_accel$datapath$counter$lookup$tables$picks$7(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$picks$7
 module iswitch_accel$datapath$counter$lookup$tables$reads(d,q,clock);
     // Module arguments
     input wire  d;
@@ -15545,11 +15879,8 @@ module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,
         valid = filled$q;
         empty = is_empty$q;
         room = has_room$q;
-        next_count = count$q;
-        if (push & ~pop) begin
-            next_count = count$q + 32'h1;
-        end
-        if (~push & pop) begin
+        next_count = count$q + 32'h1;
+        if (pop) begin
             next_count = count$q - 32'h1;
         end
         if (push) begin
@@ -15558,7 +15889,9 @@ module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,
         if (pop) begin
             read_at$d = read_at$q + 32'h1;
         end
-        count$d = next_count;
+        if (push ^ pop) begin
+            count$d = next_count;
+        end
         if (pop) begin
             filled$d = count$q != 32'h1;
             is_empty$d = count$q == 32'h1;
@@ -15671,7 +16004,7 @@ module iswitch_accel$datapath$decisions$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$decisions$write_at
-module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,members,ports,switches,asker,asker_port,flit,valid,ready,header,header_valid,no_header,header_pop,oldest,oldest_valid,pop);
+module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,members,ports,switches,asker,asker_port,flit,valid,ready,header,header_valid,no_header,header_pop,oldest,oldest_valid,no_oldest,pop);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -15693,6 +16026,7 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
     input wire  header_pop;
     output reg  [416:0] oldest;
     output reg  oldest_valid;
+    output reg  no_oldest;
     input wire  pop;
     // Stub signals
     reg  beats$clock;
@@ -15760,6 +16094,9 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
     reg  open$d;
     wire  open$q;
     reg  open$clock;
+    reg  shut$d;
+    wire  shut$q;
+    reg  shut$clock;
     // Local signals
     reg  accept;
     // Sub module instances
@@ -15842,10 +16179,17 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         .q(open$q),
         .clock(open$clock)
     );
+    iswitch_accel$datapath$ingress$shut shut(
+        .d(shut$d),
+        .q(shut$q),
+        .clock(shut$clock)
+    );
     // Update code
     always @(*) begin
         open$clock = clock;
+        shut$clock = clock;
         open$d = open$q;
+        shut$d = shut$q;
         beats$clock = clock;
         lasts$clock = clock;
         headers$clock = clock;
@@ -15859,6 +16203,7 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         classifier$reset = reset;
         member_table$reset = reset;
         open$d = beats$room & headers$room & ~reset;
+        shut$d = ~(beats$room & headers$room) | reset;
         ready = open$q;
         accept = valid & open$q;
         beats$data_in = flit;
@@ -15870,8 +16215,9 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         oldest = beats$data_out;
         oldest[(64'h1a0)+:(1)] = lasts$data_out;
         oldest_valid = beats$valid;
+        no_oldest = beats$empty;
         capture$flit = flit;
-        capture$accept = accept;
+        capture$accept = valid & ~shut$q;
         member_table$write = set_member;
         member_table$row = word[(32'h1)+:(3)];
         member_table$writes_port = word[32'h0];
@@ -16001,11 +16347,8 @@ module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,va
         valid = filled$q;
         empty = is_empty$q;
         room = has_room$q;
-        next_count = count$q;
-        if (push & ~pop) begin
-            next_count = count$q + 32'h1;
-        end
-        if (~push & pop) begin
+        next_count = count$q + 32'h1;
+        if (pop) begin
             next_count = count$q - 32'h1;
         end
         if (push) begin
@@ -16014,7 +16357,9 @@ module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,va
         if (pop) begin
             read_at$d = read_at$q + 32'h1;
         end
-        count$d = next_count;
+        if (push ^ pop) begin
+            count$d = next_count;
+        end
         if (pop) begin
             filled$d = count$q != 32'h1;
             is_empty$d = count$q == 32'h1;
@@ -16758,11 +17103,8 @@ module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,
         valid = filled$q;
         empty = is_empty$q;
         room = has_room$q;
-        next_count = count$q;
-        if (push & ~pop) begin
-            next_count = count$q + 32'h1;
-        end
-        if (~push & pop) begin
+        next_count = count$q + 32'h1;
+        if (pop) begin
             next_count = count$q - 32'h1;
         end
         if (push) begin
@@ -16771,7 +17113,9 @@ module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,
         if (pop) begin
             read_at$d = read_at$q + 32'h1;
         end
-        count$d = next_count;
+        if (push ^ pop) begin
+            count$d = next_count;
+        end
         if (pop) begin
             filled$d = count$q != 32'h1;
             is_empty$d = count$q == 32'h1;
@@ -16986,11 +17330,8 @@ module iswitch_accel$datapath$ingress$lasts(clock,reset,data_in,push,data_out,va
         valid = filled$q;
         empty = is_empty$q;
         room = has_room$q;
-        next_count = count$q;
-        if (push & ~pop) begin
-            next_count = count$q + 32'h1;
-        end
-        if (~push & pop) begin
+        next_count = count$q + 32'h1;
+        if (pop) begin
             next_count = count$q - 32'h1;
         end
         if (push) begin
@@ -16999,7 +17340,9 @@ module iswitch_accel$datapath$ingress$lasts(clock,reset,data_in,push,data_out,va
         if (pop) begin
             read_at$d = read_at$q + 32'h1;
         end
-        count$d = next_count;
+        if (push ^ pop) begin
+            count$d = next_count;
+        end
         if (pop) begin
             filled$d = count$q != 32'h1;
             is_empty$d = count$q == 32'h1;
@@ -18377,6 +18720,19 @@ module iswitch_accel$datapath$ingress$open(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$ingress$open
+module iswitch_accel$datapath$ingress$shut(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$shut
 module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,empty,pop,room);
     // Module arguments
     input wire  clock;
@@ -18479,11 +18835,8 @@ module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,em
         valid = filled$q;
         empty = is_empty$q;
         room = has_room$q;
-        next_count = count$q;
-        if (push & ~pop) begin
-            next_count = count$q + 32'h1;
-        end
-        if (~push & pop) begin
+        next_count = count$q + 32'h1;
+        if (pop) begin
             next_count = count$q - 32'h1;
         end
         if (push) begin
@@ -18492,7 +18845,9 @@ module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,em
         if (pop) begin
             read_at$d = read_at$q + 32'h1;
         end
-        count$d = next_count;
+        if (push ^ pop) begin
+            count$d = next_count;
+        end
         if (pop) begin
             filled$d = count$q != 32'h1;
             is_empty$d = count$q == 32'h1;
@@ -18605,7 +18960,7 @@ module iswitch_accel$datapath$leaving$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$leaving$write_at
-module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary_copied,host_ports,ordinary_ready,result,result_valid,result_ready,flit,push,room);
+module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary_copied,host_ports,ordinary_ready,result,result_valid,result_ready,result_stalled,flit,push,room);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -18617,6 +18972,7 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
     input wire  [416:0] result;
     input wire  result_valid;
     output reg  result_ready;
+    output reg  result_stalled;
     output reg  [416:0] flit;
     output reg  push;
     input wire  room;
@@ -18633,12 +18989,18 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
     reg  had_room$d;
     wire  had_room$q;
     reg  had_room$clock;
+    reg  lacked_room$d;
+    wire  lacked_room$q;
+    reg  lacked_room$clock;
     reg  takes_ordinary$d;
     wire  takes_ordinary$q;
     reg  takes_ordinary$clock;
     reg  takes_result$d;
     wire  takes_result$q;
     reg  takes_result$clock;
+    reg  stalls_result$d;
+    wire  stalls_result$q;
+    reg  stalls_result$clock;
     reg  midway$d;
     wire  midway$q;
     reg  midway$clock;
@@ -18649,6 +19011,7 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
     // Local signals
     reg  offered;
     reg  moves;
+    reg  proceeds;
     reg  ends;
     // Sub module instances
     iswitch_accel$datapath$merge$state state(
@@ -18666,6 +19029,11 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
         .q(had_room$q),
         .clock(had_room$clock)
     );
+    iswitch_accel$datapath$merge$lacked_room lacked_room(
+        .d(lacked_room$d),
+        .q(lacked_room$q),
+        .clock(lacked_room$clock)
+    );
     iswitch_accel$datapath$merge$takes_ordinary takes_ordinary(
         .d(takes_ordinary$d),
         .q(takes_ordinary$q),
@@ -18675,6 +19043,11 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
         .d(takes_result$d),
         .q(takes_result$q),
         .clock(takes_result$clock)
+    );
+    iswitch_accel$datapath$merge$stalls_result stalls_result(
+        .d(stalls_result$d),
+        .q(stalls_result$q),
+        .clock(stalls_result$clock)
     );
     iswitch_accel$datapath$merge$midway midway(
         .d(midway$d),
@@ -18692,20 +19065,25 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
         state$clock = clock;
         picks_ordinary$clock = clock;
         had_room$clock = clock;
+        lacked_room$clock = clock;
         takes_ordinary$clock = clock;
         takes_result$clock = clock;
         midway$clock = clock;
+        stalls_result$clock = clock;
         state$d = state$q;
         picks_ordinary$d = picks_ordinary$q;
         had_room$d = had_room$q;
+        lacked_room$d = lacked_room$q;
         takes_ordinary$d = takes_ordinary$q;
         takes_result$d = takes_result$q;
         midway$d = midway$q;
+        stalls_result$d = stalls_result$q;
         copy$flit = ordinary;
         copy$adds = ordinary_copied;
         copy$ports = host_ports;
         ordinary_ready = takes_ordinary$q;
         result_ready = takes_result$q;
+        result_stalled = stalls_result$q;
         flit = result;
         if (picks_ordinary$q) begin
             flit = copy$copied;
@@ -18718,10 +19096,11 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
         end
         moves = had_room$q & offered;
         push = moves;
-        if (moves) begin
+        proceeds = ~lacked_room$q & offered;
+        if (proceeds) begin
             midway$d = ~ends;
         end
-        if ((moves & ends) | (had_room$q & ~moves & ~midway$q)) begin
+        if ((proceeds & ends) | (~lacked_room$q & ~proceeds & ~midway$q)) begin
             state$d = MergeState$Ordinary;
             picks_ordinary$d = 1'b1;
             if ((state$q == MergeState$Ordinary) & result_valid) begin
@@ -18735,8 +19114,10 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
             midway$d = 1'b0;
         end
         had_room$d = room & ~reset;
+        lacked_room$d = ~room | reset;
         takes_ordinary$d = had_room$d & (state$d == MergeState$Ordinary);
         takes_result$d = had_room$d & (state$d == MergeState$Result);
+        stalls_result$d = ~had_room$d | (state$d != MergeState$Result);
     end
 endmodule // iswitch_accel$datapath$merge
 module iswitch_accel$datapath$merge$copy(flit,adds,ports,copied);
@@ -18772,6 +19153,19 @@ module iswitch_accel$datapath$merge$had_room(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$merge$had_room
+module iswitch_accel$datapath$merge$lacked_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$merge$lacked_room
 module iswitch_accel$datapath$merge$midway(d,q,clock);
     // Module arguments
     input wire  d;
@@ -18798,6 +19192,19 @@ module iswitch_accel$datapath$merge$picks_ordinary(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$merge$picks_ordinary
+module iswitch_accel$datapath$merge$stalls_result(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$merge$stalls_result
 module iswitch_accel$datapath$merge$state(d,q,clock);
     // Module arguments
     input wire  d;
@@ -18840,7 +19247,7 @@ module iswitch_accel$datapath$merge$takes_result(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$merge$takes_result
-module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_valid,info_pop,sum,sum_valid,no_sum,sum_pop,flit,valid,ready,busy,free);
+module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_valid,info_pop,sum,sum_valid,no_sum,sum_pop,flit,valid,ready,stalled,busy,free);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -18856,6 +19263,7 @@ module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_
     output reg  [416:0] flit;
     output reg  valid;
     input wire  ready;
+    input wire  stalled;
     output reg  busy;
     output reg  free;
     // Enums
@@ -18868,6 +19276,9 @@ module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_
     reg  [2:0] state$d;
     wire  [2:0] state$q;
     reg  state$clock;
+    reg  acts$d;
+    wire  acts$q;
+    reg  acts$clock;
     reg  heads$d;
     wire  heads$q;
     reg  heads$clock;
@@ -18907,9 +19318,15 @@ module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_
     reg  spills$clock;
     reg  [255:0] view$lanes;
     wire  [255:0] view$halves;
-    reg  [255:0] carried$d;
-    wire  [255:0] carried$q;
     reg  carried$clock;
+    reg  carried$ready;
+    reg  carried$stalled;
+    reg  carried$sum_valid;
+    reg  carried$no_sum;
+    reg  carried$heads;
+    reg  [255:0] carried$sum;
+    reg  [255:0] carried$tail;
+    wire  [255:0] carried$held;
     reg  [255:0] joined$earlier;
     reg  [255:0] joined$later;
     reg  [255:0] joined$head;
@@ -18935,6 +19352,11 @@ module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_
         .d(state$d),
         .q(state$q),
         .clock(state$clock)
+    );
+    iswitch_accel$datapath$output_module$acts acts(
+        .d(acts$d),
+        .q(acts$q),
+        .clock(acts$clock)
     );
     iswitch_accel$datapath$output_module$heads heads(
         .d(heads$d),
@@ -19000,9 +19422,15 @@ module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_
         .halves(view$halves)
     );
     iswitch_accel$datapath$output_module$carried carried(
-        .d(carried$d),
-        .q(carried$q),
-        .clock(carried$clock)
+        .clock(carried$clock),
+        .ready(carried$ready),
+        .stalled(carried$stalled),
+        .sum_valid(carried$sum_valid),
+        .no_sum(carried$no_sum),
+        .heads(carried$heads),
+        .sum(carried$sum),
+        .tail(carried$tail),
+        .held(carried$held)
     );
     iswitch_accel$datapath$output_module$joined joined(
         .earlier(joined$earlier),
@@ -19026,10 +19454,12 @@ module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_
         begun$clock = clock;
         debt$clock = clock;
         is_free$clock = clock;
+        acts$clock = clock;
         held_template$d = held_template$q;
         begun$d = begun$q;
         debt$d = debt$q;
         is_free$d = is_free$q;
+        acts$d = acts$q;
         state$clock = clock;
         heads$clock = clock;
         covers$clock = clock;
@@ -19037,7 +19467,6 @@ module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_
         waited$clock = clock;
         left$clock = clock;
         spills$clock = clock;
-        carried$clock = clock;
         closes$clock = clock;
         state$d = state$q;
         heads$d = heads$q;
@@ -19046,13 +19475,13 @@ module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_
         waited$d = waited$q;
         left$d = left$q;
         spills$d = spills$q;
-        carried$d = carried$q;
         closes$d = closes$q;
         header$clock = clock;
+        carried$clock = clock;
         header$template = held_template$q;
         header$info = held_info$q;
         view$lanes = sum;
-        joined$earlier = carried$q;
+        joined$earlier = carried$held;
         joined$later = view$halves;
         floats = info[(64'h40)+:(9)];
         before_last = floats - 32'h1;
@@ -19082,8 +19511,6 @@ module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_
                     waited$d = 32'h0;
                     if (info_valid) begin
                         info_pop = 1'b1;
-                        held_info$d = info;
-                        held_template$d = template;
                         left$d = before_last[(32'h3)+:(6)];
                         spills$d = before_last[32'h2] | (before_last[32'h1] & before_last[32'h0]);
                         state$d = OutputState$Prepare;
@@ -19140,6 +19567,10 @@ module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_
                     state$d = OutputState$Idle;
                 end
         endcase
+        if (~acts$q) begin
+            held_info$d = info;
+            held_template$d = template;
+        end
         joined$head = header$head;
         joined$heads = heads$q;
         joined$covers = covers$q;
@@ -19150,12 +19581,13 @@ module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_
             flit[(64'h100)+:(32)] = header$keep;
         end
         flit[(64'h120)+:(128)] = joined$user;
-        if (ready & ~no_sum) begin
-            carried$d = view$halves;
-            if (heads$q) begin
-                carried$d = header$tail;
-            end
-        end
+        carried$ready = ready;
+        carried$stalled = stalled;
+        carried$sum_valid = sum_valid;
+        carried$no_sum = no_sum;
+        carried$heads = heads$q;
+        carried$sum = view$halves;
+        carried$tail = header$tail;
         joined$len = header$frame_len;
         joined$ports = held_template$q[(64'hc8)+:(8)];
         if (reset) begin
@@ -19164,9 +19596,23 @@ module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_
             covers$d = 1'b0;
             closes$d = 1'b0;
         end
+        acts$d = state$d != OutputState$Idle;
         valid = (state$q == OutputState$Tail) | (sum_valid & ((state$q == OutputState$Head) | (state$q == OutputState$Body)));
     end
 endmodule // iswitch_accel$datapath$output_module
+module iswitch_accel$datapath$output_module$acts(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$acts
 module iswitch_accel$datapath$output_module$begun(d,q,clock);
     // Module arguments
     input wire  d;
@@ -19180,7 +19626,54 @@ module iswitch_accel$datapath$output_module$begun(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$output_module$begun
-module iswitch_accel$datapath$output_module$carried(d,q,clock);
+module iswitch_accel$datapath$output_module$carried(clock,ready,stalled,sum_valid,no_sum,heads,sum,tail,held);
+    // Module arguments
+    input wire  clock;
+    input wire  ready;
+    input wire  stalled;
+    input wire  sum_valid;
+    input wire  no_sum;
+    input wire  heads;
+    input wire  [255:0] sum;
+    input wire  [255:0] tail;
+    output reg  [255:0] held;
+    // Stub signals
+    reg  [255:0] bytes$d;
+    wire  [255:0] bytes$q;
+    reg  bytes$clock;
+    // Local signals
+    reg  loads;
+    // Sub module instances
+    iswitch_accel$datapath$output_module$carried$bytes bytes(
+        .d(bytes$d),
+        .q(bytes$q),
+        .clock(bytes$clock)
+    );
+    // Update code
+    always @(*) begin
+        bytes$clock = clock;
+        bytes$d = bytes$q;
+        if (~stalled & ~no_sum) begin
+            bytes$d = sum;
+            if (heads) begin
+                bytes$d = tail;
+            end
+        end
+        loads = ready & sum_valid;
+        bytes$d[(64'ha0)+:(16)] = bytes$q[(64'ha0)+:(16)];
+        bytes$d[(64'hb0)+:(16)] = bytes$q[(64'hb0)+:(16)];
+        if (loads) begin
+            bytes$d[(64'ha0)+:(16)] = sum[(64'ha0)+:(16)];
+            bytes$d[(64'hb0)+:(16)] = sum[(64'hb0)+:(16)];
+            if (heads) begin
+                bytes$d[(64'ha0)+:(16)] = tail[(64'ha0)+:(16)];
+                bytes$d[(64'hb0)+:(16)] = tail[(64'hb0)+:(16)];
+            end
+        end
+        held = bytes$q;
+    end
+endmodule // iswitch_accel$datapath$output_module$carried
+module iswitch_accel$datapath$output_module$carried$bytes(d,q,clock);
     // Module arguments
     input wire  [255:0] d;
     output reg  [255:0] q;
@@ -19192,7 +19685,7 @@ module iswitch_accel$datapath$output_module$carried(d,q,clock);
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$output_module$carried
+endmodule // iswitch_accel$datapath$output_module$carried$bytes
 module iswitch_accel$datapath$output_module$closes(d,q,clock);
     // Module arguments
     input wire  d;
@@ -19878,11 +20371,8 @@ module iswitch_accel$datapath$places(clock,reset,data_in,push,data_out,valid,emp
         valid = filled$q;
         empty = is_empty$q;
         room = has_room$q;
-        next_count = count$q;
-        if (push & ~pop) begin
-            next_count = count$q + 32'h1;
-        end
-        if (~push & pop) begin
+        next_count = count$q + 32'h1;
+        if (pop) begin
             next_count = count$q - 32'h1;
         end
         if (push) begin
@@ -19891,7 +20381,9 @@ module iswitch_accel$datapath$places(clock,reset,data_in,push,data_out,valid,emp
         if (pop) begin
             read_at$d = read_at$q + 32'h1;
         end
-        count$d = next_count;
+        if (push ^ pop) begin
+            count$d = next_count;
+        end
         if (pop) begin
             filled$d = count$q != 32'h1;
             is_empty$d = count$q == 32'h1;
@@ -20247,13 +20739,16 @@ module iswitch_accel$datapath$requests$budgets(clock,clear,limit,spends,member,e
     reg  [7:0] was_own$d;
     wire  [7:0] was_own$q;
     reg  was_own$clock;
+    reg  [15:0] change$d;
+    wire  [15:0] change$q;
+    reg  change$clock;
     // Local signals
     reg  [7:0] own;
     reg  [7:0] others;
     reg  [7:0] spender;
     reg  gains;
     reg  [15:0] less;
-    reg  [15:0] rest;
+    reg  [15:0] next_less;
     reg  [15:0] count;
     // Sub module instances
     iswitch_accel$datapath$requests$budgets$spent spent(
@@ -20329,6 +20824,11 @@ module iswitch_accel$datapath$requests$budgets(clock,clear,limit,spends,member,e
         .q(was_own$q),
         .clock(was_own$clock)
     );
+    iswitch_accel$datapath$requests$budgets$change change(
+        .d(change$d),
+        .q(change$q),
+        .clock(change$clock)
+    );
     // Update code
     always @(*) begin
         at$clock = clock;
@@ -20353,10 +20853,12 @@ module iswitch_accel$datapath$requests$budgets(clock,clear,limit,spends,member,e
         has_earned$clock = clock;
         written$clock = clock;
         checks$clock = clock;
+        change$clock = clock;
         was_own$d = was_own$q;
         has_earned$d = has_earned$q;
         written$d = written$q;
         checks$d = checks$q;
+        change$d = change$q;
         spent$clock = clock;
         ticks$d = ticks$q + 32'h1;
         has_earned$d = earns;
@@ -20429,13 +20931,17 @@ module iswitch_accel$datapath$requests$budgets(clock,clear,limit,spends,member,e
             end
         end
         less = ((income$q) & 16'hffff) << 32'h3;
-        rest = 32'h0;
-        if (held$q > less) begin
-            rest = held$q - less;
+        next_less = ((income$d) & 16'hffff) << 32'h3;
+        change$d = next_less;
+        if (has_spent$d) begin
+            change$d = next_less - 32'h1;
         end
-        count = rest;
+        count = 32'h0;
         if (has_spent$q) begin
-            count = rest + 32'h1;
+            count = 32'h1;
+        end
+        if (held$q > less) begin
+            count = held$q - change$q;
         end
         if (clear) begin
             count = 32'h0;
@@ -20468,6 +20974,19 @@ module iswitch_accel$datapath$requests$budgets$at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$requests$budgets$at
+module iswitch_accel$datapath$requests$budgets$change(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$change
 module iswitch_accel$datapath$requests$budgets$checks(d,q,clock);
     // Module arguments
     input wire  [7:0] d;
@@ -20829,6 +21348,12 @@ module iswitch_accel$datapath$requests$help(clock,reset,job,halted,control,reque
     reg  complete$d;
     wire  complete$q;
     reg  complete$clock;
+    reg  was_complete$d;
+    wire  was_complete$q;
+    reg  was_complete$clock;
+    reg  is_allowed$d;
+    wire  is_allowed$q;
+    reg  is_allowed$clock;
     reg  [16:0] room$d;
     wire  [16:0] room$q;
     reg  room$clock;
@@ -20902,6 +21427,16 @@ module iswitch_accel$datapath$requests$help(clock,reset,job,halted,control,reque
         .q(complete$q),
         .clock(complete$clock)
     );
+    iswitch_accel$datapath$requests$help$was_complete was_complete(
+        .d(was_complete$d),
+        .q(was_complete$q),
+        .clock(was_complete$clock)
+    );
+    iswitch_accel$datapath$requests$help$is_allowed is_allowed(
+        .d(is_allowed$d),
+        .q(is_allowed$q),
+        .clock(is_allowed$clock)
+    );
     iswitch_accel$datapath$requests$help$room room(
         .d(room$d),
         .q(room$q),
@@ -20935,9 +21470,13 @@ module iswitch_accel$datapath$requests$help(clock,reset,job,halted,control,reque
         wanted$d = wanted$q;
         asker$d = asker$q;
         complete$clock = clock;
+        was_complete$clock = clock;
+        is_allowed$clock = clock;
         room$clock = clock;
         range_end$clock = clock;
         complete$d = complete$q;
+        was_complete$d = was_complete$q;
+        is_allowed$d = is_allowed$q;
         room$d = room$q;
         range_end$d = range_end$q;
         beat = control[(64'h0)+:(256)];
@@ -20984,7 +21523,9 @@ module iswitch_accel$datapath$requests$help(clock,reset,job,halted,control,reque
         range_end$d = ((first$q) & 25'h1ffffff) + ((before_last) & 25'h1ffffff);
         bits = ((room$q) & 20'hfffff) << 32'h3;
         allowed = ~halted & ~room$q[32'h10] & (bits >= ((count$q) & 20'hfffff)) & (count$q <= 32'h400) & (range_end$q <= ((job[(64'h18)+:(24)]) & 25'h1ffffff));
-        push = complete$q & allowed;
+        is_allowed$d = allowed;
+        was_complete$d = complete$q & ~reset;
+        push = was_complete$q & is_allowed$q;
         request[(64'h0)+:(24)] = first$q;
         request[(64'h18)+:(24)] = round$q;
         request[(64'h30)+:(7)] = before_last[(32'h0)+:(7)];
@@ -21060,6 +21601,19 @@ module iswitch_accel$datapath$requests$help$first(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$requests$help$first
+module iswitch_accel$datapath$requests$help$is_allowed(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$help$is_allowed
 module iswitch_accel$datapath$requests$help$is_help(d,q,clock);
     // Module arguments
     input wire  d;
@@ -21152,6 +21706,19 @@ module iswitch_accel$datapath$requests$help$wanted(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$requests$help$wanted
+module iswitch_accel$datapath$requests$help$was_complete(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$help$was_complete
 module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,help_push,exhausted,key,valid,taken,skips,busy);
     // Module arguments
     input wire  clock;
@@ -21209,6 +21776,12 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
     reg  [6:0] at$d;
     wire  [6:0] at$q;
     reg  at$clock;
+    reg  [31:0] part$d;
+    wire  [31:0] part$q;
+    reg  part$clock;
+    reg  looks$d;
+    wire  looks$q;
+    reg  looks$clock;
     reg  is_wanted$d;
     wire  is_wanted$q;
     reg  is_wanted$clock;
@@ -21220,7 +21793,6 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
     reg  looked$clock;
     // Local signals
     reg  [127:0] wanted;
-    reg  [31:0] part;
     reg  [31:0] shifted;
     reg  loads_help;
     reg  steps;
@@ -21292,6 +21864,16 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
         .q(at$q),
         .clock(at$clock)
     );
+    iswitch_accel$datapath$requests$repeater$part part(
+        .d(part$d),
+        .q(part$q),
+        .clock(part$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$looks looks(
+        .d(looks$d),
+        .q(looks$q),
+        .clock(looks$clock)
+    );
     iswitch_accel$datapath$requests$repeater$is_wanted is_wanted(
         .d(is_wanted$d),
         .q(is_wanted$q),
@@ -21317,6 +21899,8 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
         walking$clock = clock;
         index$clock = clock;
         at$clock = clock;
+        part$clock = clock;
+        looks$clock = clock;
         is_wanted$clock = clock;
         ends$clock = clock;
         looked$clock = clock;
@@ -21328,6 +21912,8 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
         walking$d = walking$q;
         index$d = index$q;
         at$d = at$q;
+        part$d = part$q;
+        looks$d = looks$q;
         is_wanted$d = is_wanted$q;
         ends$d = ends$q;
         looked$d = looked$q;
@@ -21391,21 +21977,22 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
             end
         end
         wanted = helps$data_out[(64'h3a)+:(128)];
-        part = wanted[(32'h0)+:(32)];
+        part$d = wanted[(32'h0)+:(32)];
         if (at$q[(32'h5)+:(2)] == 32'h1) begin
-            part = wanted[(32'h20)+:(32)];
+            part$d = wanted[(32'h20)+:(32)];
         end
         if (at$q[(32'h5)+:(2)] == 32'h2) begin
-            part = wanted[(32'h40)+:(32)];
+            part$d = wanted[(32'h40)+:(32)];
         end
         if (at$q[(32'h5)+:(2)] == 32'h3) begin
-            part = wanted[(32'h60)+:(32)];
+            part$d = wanted[(32'h60)+:(32)];
         end
-        shifted = part >> ((at$q[(32'h0)+:(5)]) & 32'hffffffff);
+        shifted = part$q >> ((at$q[(32'h0)+:(5)]) & 32'hffffffff);
         is_wanted$d = shifted[32'h0];
         ends$d = at$q == helps$data_out[(64'h30)+:(7)];
         steps = looked$q & (~is_wanted$q | loads_help);
-        looked$d = walking$q & ~steps;
+        looks$d = walking$q & ~steps;
+        looked$d = looks$d & looks$q;
         helps$pop = steps & ends$q;
         if (steps) begin
             index$d = index$q + 32'h1;
@@ -21413,7 +22000,6 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
         end
         if (helps$pop) begin
             walking$d = 1'b0;
-            looked$d = 1'b0;
         end
         if (~walking$q) begin
             walking$d = helps$valid;
@@ -21424,6 +22010,7 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
             waits$d = 1'b0;
             checked$d = 1'b0;
             walking$d = 1'b0;
+            looks$d = 1'b0;
             looked$d = 1'b0;
         end
         key[(64'h0)+:(24)] = request$q[(64'h0)+:(24)];
@@ -21579,11 +22166,8 @@ module iswitch_accel$datapath$requests$repeater$helps(clock,reset,data_in,push,d
         valid = filled$q;
         empty = is_empty$q;
         room = has_room$q;
-        next_count = count$q;
-        if (push & ~pop) begin
-            next_count = count$q + 32'h1;
-        end
-        if (~push & pop) begin
+        next_count = count$q + 32'h1;
+        if (pop) begin
             next_count = count$q - 32'h1;
         end
         if (push) begin
@@ -21592,7 +22176,9 @@ module iswitch_accel$datapath$requests$repeater$helps(clock,reset,data_in,push,d
         if (pop) begin
             read_at$d = read_at$q + 32'h1;
         end
-        count$d = next_count;
+        if (push ^ pop) begin
+            count$d = next_count;
+        end
         if (pop) begin
             filled$d = count$q != 32'h1;
             is_empty$d = count$q == 32'h1;
@@ -21833,11 +22419,8 @@ module iswitch_accel$datapath$requests$repeater$lates(clock,reset,data_in,push,d
         valid = filled$q;
         empty = is_empty$q;
         room = has_room$q;
-        next_count = count$q;
-        if (push & ~pop) begin
-            next_count = count$q + 32'h1;
-        end
-        if (~push & pop) begin
+        next_count = count$q + 32'h1;
+        if (pop) begin
             next_count = count$q - 32'h1;
         end
         if (push) begin
@@ -21846,7 +22429,9 @@ module iswitch_accel$datapath$requests$repeater$lates(clock,reset,data_in,push,d
         if (pop) begin
             read_at$d = read_at$q + 32'h1;
         end
-        count$d = next_count;
+        if (push ^ pop) begin
+            count$d = next_count;
+        end
         if (pop) begin
             filled$d = count$q != 32'h1;
             is_empty$d = count$q == 32'h1;
@@ -21972,6 +22557,19 @@ module iswitch_accel$datapath$requests$repeater$looked(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$requests$repeater$looked
+module iswitch_accel$datapath$requests$repeater$looks(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$looks
 module iswitch_accel$datapath$requests$repeater$of_help(d,q,clock);
     // Module arguments
     input wire  d;
@@ -21998,6 +22596,19 @@ module iswitch_accel$datapath$requests$repeater$over(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$requests$repeater$over
+module iswitch_accel$datapath$requests$repeater$part(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$part
 module iswitch_accel$datapath$requests$repeater$request(d,q,clock);
     // Module arguments
     input wire  [50:0] d;
@@ -22299,11 +22910,8 @@ module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,em
         valid = filled$q;
         empty = is_empty$q;
         room = has_room$q;
-        next_count = count$q;
-        if (push & ~pop) begin
-            next_count = count$q + 32'h1;
-        end
-        if (~push & pop) begin
+        next_count = count$q + 32'h1;
+        if (pop) begin
             next_count = count$q - 32'h1;
         end
         if (push) begin
@@ -22312,7 +22920,9 @@ module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,em
         if (pop) begin
             read_at$d = read_at$q + 32'h1;
         end
-        count$d = next_count;
+        if (push ^ pop) begin
+            count$d = next_count;
+        end
         if (pop) begin
             filled$d = count$q != 32'h1;
             is_empty$d = count$q == 32'h1;
@@ -22425,7 +23035,7 @@ module iswitch_accel$datapath$results$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$results$write_at
-module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,decision_pop,flit,flit_valid,flit_pop,bypass_valid,bypass_ready,bypass_copied,control,burst,burst_push,burst_room);
+module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,decision_pop,flit,flit_valid,flit_absent,flit_pop,bypass_valid,bypass_ready,bypass_copied,control,burst,burst_push,burst_room);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -22434,6 +23044,7 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     output reg  decision_pop;
     input wire  [416:0] flit;
     input wire  flit_valid;
+    input wire  flit_absent;
     output reg  flit_pop;
     output reg  bypass_valid;
     input wire  bypass_ready;
@@ -22532,6 +23143,7 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     wire  ends$q;
     reg  ends$clock;
     // Local signals
+    reg  may_take;
     reg  take;
     reg  sums;
     reg  forces;
@@ -22745,7 +23357,8 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         bypass_copied = current$q[(64'h1d)+:(1)];
         sums = adds$q & flit_valid & burst_room;
         forces = forced$q & burst_room & ~flush$q;
-        take = sums | (bypass_valid & bypass_ready) | (drops$q & flit_valid);
+        may_take = (adds$q & burst_room) | (bypasses$q & bypass_ready) | drops$q;
+        take = may_take & flit_valid;
         flit_pop = take;
         passed$d = bypass_valid & bypass_ready & current$q[(64'h1e)+:(1)] & ~reset;
         passed_last$d = flit[(64'h1a0)+:(1)];
@@ -22755,7 +23368,7 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         control[(64'h101)+:(1)] = passed_last$q;
         control[(64'h102)+:(3)] = passed_member$q;
         emit = active$q & ((flush$q & burst_room) | (sums & beat$q[32'h1]) | forces);
-        finished = (take & flit[(64'h1a0)+:(1)]) | (forces & active$q & ends$q);
+        finished = (may_take & ~flit_absent & flit[(64'h1a0)+:(1)]) | (forces & active$q & ends$q);
         decision_pop = decision_valid & ~knows_upcoming$q;
         advances = ~busy$q | finished;
         if (take & ~beat$q[32'h1]) begin
@@ -23612,11 +24225,8 @@ module iswitch_accel$datapath$sums(clock,reset,data_in,push,data_out,valid,empty
         valid = filled$q;
         empty = is_empty$q;
         room = has_room$q;
-        next_count = count$q;
-        if (push & ~pop) begin
-            next_count = count$q + 32'h1;
-        end
-        if (~push & pop) begin
+        next_count = count$q + 32'h1;
+        if (pop) begin
             next_count = count$q - 32'h1;
         end
         if (push) begin
@@ -23625,7 +24235,9 @@ module iswitch_accel$datapath$sums(clock,reset,data_in,push,data_out,valid,empty
         if (pop) begin
             read_at$d = read_at$q + 32'h1;
         end
-        count$d = next_count;
+        if (push ^ pop) begin
+            count$d = next_count;
+        end
         if (pop) begin
             filled$d = count$q != 32'h1;
             is_empty$d = count$q == 32'h1;
@@ -23840,11 +24452,8 @@ module iswitch_accel$datapath$templates(clock,reset,data_in,push,data_out,valid,
         valid = filled$q;
         empty = is_empty$q;
         room = has_room$q;
-        next_count = count$q;
-        if (push & ~pop) begin
-            next_count = count$q + 32'h1;
-        end
-        if (~push & pop) begin
+        next_count = count$q + 32'h1;
+        if (pop) begin
             next_count = count$q - 32'h1;
         end
         if (push) begin
@@ -23853,7 +24462,9 @@ module iswitch_accel$datapath$templates(clock,reset,data_in,push,data_out,valid,
         if (pop) begin
             read_at$d = read_at$q + 32'h1;
         end
-        count$d = next_count;
+        if (push ^ pop) begin
+            count$d = next_count;
+        end
         if (pop) begin
             filled$d = count$q != 32'h1;
             is_empty$d = count$q == 32'h1;
@@ -24107,6 +24718,9 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     reg  [31:0] skipped$d;
     wire  [31:0] skipped$q;
     reg  skipped$clock;
+    reg  skips$d;
+    wire  skips$q;
+    reg  skips$clock;
     reg  [15:0] held_budget$d;
     wire  [15:0] held_budget$q;
     reg  held_budget$clock;
@@ -24116,6 +24730,9 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     reg  writes$d;
     wire  writes$q;
     reg  writes$clock;
+    reg  finishes$d;
+    wire  finishes$q;
+    reg  finishes$clock;
     reg  refuses$d;
     wire  refuses$q;
     reg  refuses$clock;
@@ -24322,6 +24939,11 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         .q(skipped$q),
         .clock(skipped$clock)
     );
+    iswitch_accel$registers$skips skips(
+        .d(skips$d),
+        .q(skips$q),
+        .clock(skips$clock)
+    );
     iswitch_accel$registers$held_budget held_budget(
         .d(held_budget$d),
         .q(held_budget$q),
@@ -24336,6 +24958,11 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         .d(writes$d),
         .q(writes$q),
         .clock(writes$clock)
+    );
+    iswitch_accel$registers$finishes finishes(
+        .d(finishes$d),
+        .q(finishes$q),
+        .clock(finishes$clock)
     );
     iswitch_accel$registers$refuses refuses(
         .d(refuses$d),
@@ -24368,6 +24995,7 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     // Update code
     always @(*) begin
         writes$clock = clock;
+        finishes$clock = clock;
         refuses$clock = clock;
         sweeping$clock = clock;
         was_refused$clock = clock;
@@ -24377,8 +25005,10 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         frames_out$clock = clock;
         hazards$clock = clock;
         skipped$clock = clock;
+        skips$clock = clock;
         held_budget$clock = clock;
         writes$d = writes$q;
+        finishes$d = finishes$q;
         refuses$d = refuses$q;
         sweeping$d = sweeping$q;
         was_refused$d = was_refused$q;
@@ -24388,6 +25018,7 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         frames_out$d = frames_out$q;
         hazards$d = hazards$q;
         skipped$d = skipped$q;
+        skips$d = skips$q;
         held_budget$d = held_budget$q;
         copy$clock = clock;
         word = write_word[(32'h0)+:(6)];
@@ -24395,6 +25026,7 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         range$data = write_data;
         in_map = write & ~|write_word[(32'h6)+:(4)];
         writes$d = in_map & ~range$outside;
+        finishes$d = word == 32'h11;
         refuses$d = in_map & range$outside;
         low = writes$q;
         if (refuses$q) begin
@@ -24545,7 +25177,7 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         clears_sums = low & (word == 32'h2) & write_data[32'h4];
         sets_control = low & (word == 32'h8);
         sets_threshold = low & (word == 32'h9);
-        starts_finish = low & (word == 32'h11);
+        starts_finish = low & finishes$q;
         selects_slot = low & (word == 32'h1c);
         sets_member = low & (word[(32'h4)+:(2)] == 32'h2);
         copy$write_address = word;
@@ -24620,7 +25252,8 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
             frames_out$d = frames_out$q + 32'h1;
         end
         write_low = write_data[(32'h0)+:(16)];
-        if (skip) begin
+        skips$d = skip;
+        if (skips$q) begin
             skipped$d = skipped$q + 32'h1;
         end
         budget = held_budget$q;
@@ -24833,6 +25466,19 @@ module iswitch_accel$registers$copy(clock,write_address,write_data,write_enable,
     always @(posedge clock) if (write_enable) words[write_address] <= write_data;
     always @(*) read_data = words[read_address];
 endmodule // iswitch_accel$registers$copy
+module iswitch_accel$registers$finishes(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$finishes
 module iswitch_accel$registers$frames_in(d,q,clock);
     // Module arguments
     input wire  [31:0] d;
@@ -24894,14 +25540,18 @@ module iswitch_accel$registers$range(word,data,outside);
     reg  [15:0] floats;
     reg  [15:0] last_floats;
     reg  [30:0] number;
+    reg  above_64;
+    reg  above_1024;
     // Update code
     always @(*) begin
         number = data[(32'h0)+:(31)];
         floats = data[(32'h0)+:(16)];
         last_floats = data[(32'h10)+:(16)];
         outside = 1'b0;
+        above_64 = |number[(32'h7)+:(24)] | (number[32'h6] & |number[(32'h0)+:(6)]);
+        above_1024 = |number[(32'hb)+:(20)] | (number[32'ha] & |number[(32'h0)+:(10)]);
         if (word == 32'h9) begin
-            outside = ~|number | (number > 32'h40);
+            outside = ~|number | above_64;
         end
         if ((word == 32'ha) | (word == 32'hb) | (word == 32'hf) | (word == 32'h10)) begin
             outside = |data[(32'h18)+:(8)];
@@ -24916,7 +25566,7 @@ module iswitch_accel$registers$range(word,data,outside);
             outside = |data[(32'h10)+:(16)];
         end
         if (word == 32'h11) begin
-            outside = number > 32'h400;
+            outside = above_1024;
         end
     end
 endmodule // iswitch_accel$registers$range
@@ -24946,6 +25596,19 @@ module iswitch_accel$registers$skipped(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$registers$skipped
+module iswitch_accel$registers$skips(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$skips
 module iswitch_accel$registers$sweeping(d,q,clock);
     // Module arguments
     input wire  d;

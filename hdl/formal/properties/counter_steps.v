@@ -6,7 +6,7 @@ wire f_settles = state$q == CounterState$Settle;
 wire f_clears = state$q == CounterState$Clear;
 wire f_reads = has_reading$q;
 wire f_decides_later = has_deciding$q;
-wire f_decoded = takes$q == f_takes && keeps_key$q == !f_takes && compares$q == (state$q == CounterState$Compare)
+wire f_decoded = takes$q == (f_takes && !asked$q) && keeps_key$q == !f_takes && compares$q == (state$q == CounterState$Compare)
     && decides$q == (compares$q && f_decides_later) && clears$q == f_clears;
 wire [1:0] f_inside = f_reads + f_decides_later;
 

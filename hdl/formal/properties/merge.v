@@ -56,6 +56,7 @@ always @(posedge clock) begin
     assert (f_had_room == f_room);
     assert (f_takes_ordinary == (f_room && !f_on_result));
     assert (f_takes_result == (f_room && f_on_result));
+    assert (!f_up || (result_stalled == !f_takes_result && lacked_room$q == !f_had_room));
     assert (f_midway == (f_in_ordinary || f_in_result));
     assert (!f_in_ordinary || !f_on_result);
     assert (!f_in_result || f_on_result);

@@ -67,6 +67,8 @@ end
 always @(posedge clock) begin
     // The queue of sums follows its rule.
     assume (no_sum == !sum_valid);
+    // See merge.v.
+    assume (stalled == !ready);
     assume (!f_sum_waits || (sum_valid && sum == f_sum));
     // The properties that result_header.v proves.
     assume (f_since < 5 || {header$head, header$tail} == f_head_bytes);
@@ -86,6 +88,7 @@ always @(posedge clock) begin
 
     // Invariants for the induction.
     assert (f_known_state);
+    assert (acts$q == (state$q != OutputState$Idle));
     assert (f_heads == f_head && f_covers == (f_head || f_tail));
     assert (f_closes == (f_tail || (f_body && f_left == 0 && !f_spills)));
     assert (!f_has_info || (f_floats >= 1 && f_floats <= 366));

@@ -8,6 +8,8 @@ wire [50:0] f_request = request$q;
 wire f_over = over$q;
 wire f_walks = walking$q;
 wire f_looked = looked$q;
+wire f_looks = looks$q;
+wire [31:0] f_part = part$q;
 wire f_wanted = is_wanted$q;
 wire f_ends = ends$q;
 wire f_steps = steps;
@@ -66,7 +68,9 @@ always @(posedge clock) begin
     // Invariants for the induction.
     assert (!f_checked || f_waits);
     assert (!f_checked || f_over == f_exhausted_before[f_request[50:48]]);
-    assert (!f_looked || f_walks);
+    assert (!f_looked || f_looks);
+    assert (!f_looks || f_walks);
+    assert (!f_looks || f_part == f_names[{f_at[6:5], 5'd0} +: 32]);
     assert (!f_walks || helps$valid);
     assert (!f_looked || (f_wanted == f_names[f_at] && f_ends == (f_at == f_last)));
 end

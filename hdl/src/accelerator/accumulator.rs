@@ -52,7 +52,8 @@ impl Logic for Accumulator {
         self.scoreboard.credit.next = self.credit.val();
         self.burst_pop.next = self.scoreboard.load.val();
         self.hazard.next = self.scoreboard.hazard.val();
-        if self.scoreboard.load.val() {
+        // While no burst waits, the content is not used.
+        if self.scoreboard.frees.val() {
             self.issued.d.next = self.burst.val().lanes;
         }
         self.buffer.read_address.next = self.scoreboard.read_address.val();

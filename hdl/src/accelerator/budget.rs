@@ -53,7 +53,10 @@ pub struct Budget {
     spender: Signal<Local, Bits<8>>,
     gains: Signal<Local, Bit>,
     less: Signal<Local, Bits<16>>,
-    rest: Signal<Local, Bits<16>>,
+    /// Number that is subtracted from the count in `held`: the income, less the request of the member. It is -1 if the
+    /// member has a request but no income.
+    change: DFF<Bits<16>>,
+    next_less: Signal<Local, Bits<16>>,
     count: Signal<Local, Bits<16>>,
 }
 
@@ -61,7 +64,7 @@ impl Logic for Budget {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clock, at, was_at, held, pending, has_spent, income, earned, ticks, is_exhausted);
-        dff_setup!(self, clock, was_own, has_earned, written, checks);
+        dff_setup!(self, clock, was_own, has_earned, written, checks, change);
         clock!(self, clock, spent);
         self.ticks.d.next = self.ticks.q.val() + 1;
         self.has_earned.d.next = self.earns.val();
@@ -94,13 +97,17 @@ impl Logic for Budget {
             }
         }
         self.less.next = bit_cast::<16, 4>(self.income.q.val()) << 3;
-        self.rest.next = 0.into();
-        if self.held.q.val() > self.less.val() {
-            self.rest.next = self.held.q.val() - self.less.val();
+        self.next_less.next = bit_cast::<16, 4>(self.income.d.val()) << 3;
+        self.change.d.next = self.next_less.val();
+        if self.has_spent.d.val() {
+            self.change.d.next = self.next_less.val() - 1;
         }
-        self.count.next = self.rest.val();
+        self.count.next = 0.into();
         if self.has_spent.q.val() {
-            self.count.next = self.rest.val() + 1;
+            self.count.next = 1.into();
+        }
+        if self.held.q.val() > self.less.val() {
+            self.count.next = self.held.q.val() - self.change.q.val();
         }
         if self.clear.val() {
             self.count.next = 0.into();

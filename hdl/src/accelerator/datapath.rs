@@ -39,7 +39,7 @@ pub struct Datapath {
     /// Maximum number of results that a member may request again before its budget grows.
     pub budget: Signal<In, Bits<16>>,
     /// Selects the slot whose number is in `data`. The host then reads its state: `table_value` is the value of the
-    /// word `table_word`, one cycle later.
+    /// word `table_word`, two cycles later.
     pub select_slot: Signal<In, Bit>,
     pub table_word: Signal<In, Bits<3>>,
     pub table_value: Signal<Out, Bits<32>>,
@@ -153,10 +153,9 @@ impl Logic for Datapath {
         self.hazard.next = self.accumulator.hazard.val(); self.sums.data_in.next = self.accumulator.sum.val();
         self.sums.push.next = self.accumulator.sum_push.val();
         self.output_module.template.next = self.templates.data_out.val();
-        self.templates.data_in.next = self.template.val();
+        self.templates.data_in.next = self.template.val(); self.templates.push.next = self.counter.result_push.val();
         self.templates.data_in.next.ports = self.template.val().ports | self.ingress.ports.val();
         if self.counter.repeats.val() { self.templates.data_in.next.ports = self.ingress.asker_port.val(); }
-        self.templates.push.next = self.counter.result_push.val();
         self.templates.pop.next = self.output_module.info_pop.val(); self.output_module.pace.next = self.pace.val();
         self.busy.next = self.output_module.busy.val() | self.requests.busy.val();
         self.output_module.info.next = self.results.data_out.val();
@@ -165,7 +164,8 @@ impl Logic for Datapath {
         self.output_module.sum.next = self.sums.data_out.val();
         self.output_module.sum_valid.next = self.sums.valid.val();
         self.output_module.no_sum.next = self.sums.empty.val(); self.sums.pop.next = self.output_module.sum_pop.val();
-        self.output_module.ready.next = self.merge.result_ready.val();
+        self.output_module.ready.next = self.merge.result_ready.val(); self.output_module.stalled.next =
+            self.merge.result_stalled.val(); self.separator.flit_absent.next = self.ingress.no_oldest.val();
         self.merge.ordinary.next = self.ingress.oldest.val();
         self.merge.ordinary_valid.next = self.separator.bypass_valid.val();
         self.merge.ordinary_copied.next = self.separator.bypass_copied.val();

@@ -28,7 +28,11 @@ pub struct HelpReader {
     udp_len: DFF<Bits<16>>,
     wanted: DFF<Bits<128>>,
     asker: DFF<Bits<3>>,
+    /// Set in the two cycles after the beat that completes a Help. In the second cycle, `is_allowed` shows whether the
+    /// Help is well-formed.
     complete: DFF<Bit>,
+    was_complete: DFF<Bit>,
+    is_allowed: DFF<Bit>,
     /// Length of the bitmap in bytes, negative if the packet is too short.
     room: DFF<Bits<17>>,
     /// Index of the last segment of the range.
@@ -51,7 +55,7 @@ impl Logic for HelpReader {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clock, at, is_help, round, first, count, udp_len, wanted, asker);
-        dff_setup!(self, clock, complete, room, range_end);
+        dff_setup!(self, clock, complete, was_complete, is_allowed, room, range_end);
         self.beat.next = self.control.val().data;
         self.job_id.next = self.job.val().id;
         self.packet_id.next =
@@ -121,7 +125,9 @@ impl Logic for HelpReader {
             & (self.bits.val() >= bit_cast::<20, 16>(self.count.q.val()))
             & (self.count.q.val() <= 1024)
             & (self.range_end.q.val() <= bit_cast::<25, 24>(self.job.val().last_index));
-        self.push.next = self.complete.q.val() & self.allowed.val();
+        self.is_allowed.d.next = self.allowed.val();
+        self.was_complete.d.next = self.complete.q.val() & !self.reset.val();
+        self.push.next = self.was_complete.q.val() & self.is_allowed.q.val();
         self.request.next.index = self.first.q.val();
         self.request.next.round = self.round.q.val();
         self.request.next.last = self.before_last.val().get_bits::<7>(0);

@@ -37,6 +37,8 @@ pub struct Ingress {
     pub header_pop: Signal<In, Bit>,
     pub oldest: Signal<Out, Flit>,
     pub oldest_valid: Signal<Out, Bit>,
+    /// Complement of `oldest_valid`, from another register.
+    pub no_oldest: Signal<Out, Bit>,
     pub pop: Signal<In, Bit>,
     /// Queue of beats. It must hold a whole contribution, because the header of a contribution becomes available only
     /// after its last beat.
@@ -50,13 +52,15 @@ pub struct Ingress {
     member_table: MemberTable,
     /// Set if both queues have room for all beats that can arrive before they are checked again.
     open: DFF<Bit>,
+    /// Complement of `open`. The capture thus computes `accept` itself, because the queues load that signal heavily.
+    shut: DFF<Bit>,
     accept: Signal<Local, Bit>,
 }
 
 impl Logic for Ingress {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, open);
+        dff_setup!(self, clock, open, shut);
         clock!(self, clock, beats, lasts, headers, capture, classifier, member_table);
         self.beats.reset.next = self.reset.val();
         self.lasts.reset.next = self.reset.val();
@@ -65,6 +69,7 @@ impl Logic for Ingress {
         self.classifier.reset.next = self.reset.val();
         self.member_table.reset.next = self.reset.val();
         self.open.d.next = self.beats.room.val() & self.headers.room.val() & !self.reset.val();
+        self.shut.d.next = !(self.beats.room.val() & self.headers.room.val()) | self.reset.val();
         self.ready.next = self.open.q.val();
         self.accept.next = self.valid.val() & self.open.q.val();
         self.beats.data_in.next = self.flit.val();
@@ -76,8 +81,9 @@ impl Logic for Ingress {
         self.oldest.next = self.beats.data_out.val();
         self.oldest.next.last = self.lasts.data_out.val();
         self.oldest_valid.next = self.beats.valid.val();
+        self.no_oldest.next = self.beats.empty.val();
         self.capture.flit.next = self.flit.val();
-        self.capture.accept.next = self.accept.val();
+        self.capture.accept.next = self.valid.val() & !self.shut.q.val();
         self.member_table.write.next = self.set_member.val();
         self.member_table.row.next = self.word.val().get_bits::<3>(1);
         self.member_table.writes_port.next = self.word.val().get_bit(0);

@@ -28,6 +28,8 @@ pub struct Merge {
     pub result: Signal<In, Flit>,
     pub result_valid: Signal<In, Bit>,
     pub result_ready: Signal<Out, Bit>,
+    /// Complement of `result_ready`, from another register.
+    pub result_stalled: Signal<Out, Bit>,
     pub flit: Signal<Out, Flit>,
     pub push: Signal<Out, Bit>,
     pub room: Signal<In, Bit>,
@@ -37,14 +39,19 @@ pub struct Merge {
     picks_ordinary: DFF<Bit>,
     /// Set if the output queue had room in the previous cycle, so that a beat can be transferred in this cycle.
     had_room: DFF<Bit>,
+    /// Complement of `had_room`. The next state is thus computed without the signal `moves`, which the output queue
+    /// loads heavily.
+    lacked_room: DFF<Bit>,
     /// Ready signal of the ordinary stream. This signal and `takes_result` come directly from registers, because both
     /// have a high fan-out.
     takes_ordinary: DFF<Bit>,
     takes_result: DFF<Bit>,
+    stalls_result: DFF<Bit>,
     /// Set while a packet has been transferred only in part.
     midway: DFF<Bit>,
     offered: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,
+    proceeds: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
     copy: AddPorts,
 }
@@ -52,12 +59,24 @@ pub struct Merge {
 impl Logic for Merge {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, state, picks_ordinary, had_room, takes_ordinary, takes_result, midway);
+        dff_setup!(
+            self,
+            clock,
+            state,
+            picks_ordinary,
+            had_room,
+            lacked_room,
+            takes_ordinary,
+            takes_result,
+            midway,
+            stalls_result
+        );
         self.copy.flit.next = self.ordinary.val();
         self.copy.adds.next = self.ordinary_copied.val();
         self.copy.ports.next = self.host_ports.val();
         self.ordinary_ready.next = self.takes_ordinary.q.val();
         self.result_ready.next = self.takes_result.q.val();
+        self.result_stalled.next = self.stalls_result.q.val();
         self.flit.next = self.result.val();
         if self.picks_ordinary.q.val() {
             self.flit.next = self.copy.copied.val();
@@ -70,13 +89,14 @@ impl Logic for Merge {
         }
         self.moves.next = self.had_room.q.val() & self.offered.val();
         self.push.next = self.moves.val();
-        if self.moves.val() {
+        self.proceeds.next = !self.lacked_room.q.val() & self.offered.val();
+        if self.proceeds.val() {
             self.midway.d.next = !self.ends.val();
         }
         // After an ordinary packet, a waiting result is next. After a result, or if no result waits, ordinary traffic
         // is next.
-        if (self.moves.val() & self.ends.val())
-            | (self.had_room.q.val() & !self.moves.val() & !self.midway.q.val())
+        if (self.proceeds.val() & self.ends.val())
+            | (!self.lacked_room.q.val() & !self.proceeds.val() & !self.midway.q.val())
         {
             self.state.d.next = MergeState::Ordinary;
             self.picks_ordinary.d.next = true;
@@ -91,8 +111,10 @@ impl Logic for Merge {
             self.midway.d.next = false;
         }
         self.had_room.d.next = self.room.val() & !self.reset.val();
+        self.lacked_room.d.next = !self.room.val() | self.reset.val();
         self.takes_ordinary.d.next = self.had_room.d.val() & (self.state.d.val() == MergeState::Ordinary);
         self.takes_result.d.next = self.had_room.d.val() & (self.state.d.val() == MergeState::Result);
+        self.stalls_result.d.next = !self.had_room.d.val() | (self.state.d.val() != MergeState::Result);
     }
 }
 

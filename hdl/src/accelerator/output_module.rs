@@ -48,11 +48,15 @@ pub struct OutputModule {
     pub flit: Signal<Out, Flit>,
     pub valid: Signal<Out, Bit>,
     pub ready: Signal<In, Bit>,
+    /// Complement of `ready`, from another register.
+    pub stalled: Signal<In, Bit>,
     /// High while a result is queued or being sent.
     pub busy: Signal<Out, Bit>,
     /// High while the output is idle, so that a result that is completed now could be sent immediately.
     pub free: Signal<Out, Bit>,
     state: DFF<OutputState>,
+    /// Set unless the state is Idle. This bit has a register of its own, because it enables the wide registers below.
+    acts: DFF<Bit>,
     /// Set in state Head. This bit has a register of its own, because it selects the first 18 bytes of the beat, and
     /// this fan-out would slow down the state register.
     heads: DFF<Bit>,
@@ -77,7 +81,7 @@ pub struct OutputModule {
     floats: Signal<Local, Bits<9>>,
     before_last: Signal<Local, Bits<9>>,
     view: LanesToHalves,
-    carried: DFF<Halves>,
+    carried: Carried,
     joined: JoinBeats,
     advances: Signal<Local, Bit>,
     /// Set while the current beat is the last one of its result.
@@ -88,11 +92,11 @@ impl Logic for OutputModule {
     #[hdl_gen]
     #[rustfmt::skip] // one line for each step
     fn update(&mut self) {
-        dff_setup!(self, clock, held_template, begun, debt, is_free);
-        dff_setup!(self, clock, state, heads, covers, held_info, waited, left, spills, carried, closes);
-        clock!(self, clock, header);
+        dff_setup!(self, clock, held_template, begun, debt, is_free, acts);
+        dff_setup!(self, clock, state, heads, covers, held_info, waited, left, spills, closes);
+        clock!(self, clock, header, carried);
         self.header.template.next = self.held_template.q.val(); self.header.info.next = self.held_info.q.val();
-        self.view.lanes.next = self.sum.val(); self.joined.earlier.next = self.carried.q.val();
+        self.view.lanes.next = self.sum.val(); self.joined.earlier.next = self.carried.held.val();
         self.joined.later.next = self.view.halves.val(); self.floats.next = self.info.val().floats;
         self.before_last.next = self.floats.val() - 1; self.info_pop.next = false; self.sum_pop.next = false;
         self.advances.next = self.ready.val() & self.sum_valid.val();
@@ -115,8 +119,7 @@ impl Logic for OutputModule {
             OutputState::Idle => {
                 self.waited.d.next = 0.into();
                 if self.info_valid.val() {
-                    self.info_pop.next = true; self.held_info.d.next = self.info.val();
-                    self.held_template.d.next = self.template.val();
+                    self.info_pop.next = true;
                     self.left.d.next = self.before_last.val().get_bits::<6>(3);
                     // The beat count depends on the last burst: 4 to 8 floats do not fit into the preceding beat.
                     self.spills.d.next = self.before_last.val().get_bit(2)
@@ -156,23 +159,74 @@ impl Logic for OutputModule {
             }
             _ => { self.state.d.next = OutputState::Idle; }
         }
+        // Until the information is valid, it is replaced in every cycle.
+        if !self.acts.q.val() {
+            self.held_info.d.next = self.info.val(); self.held_template.d.next = self.template.val();
+        }
         self.joined.head.next = self.header.head.val(); self.joined.heads.next = self.heads.q.val();
         self.joined.covers.next = self.covers.q.val(); self.flit.next.data = self.joined.beat.val();
         self.flit.next.last = self.closes.q.val(); self.flit.next.keep = 0xffff_ffff_u64.into();
         if self.closes.q.val() { self.flit.next.keep = self.header.keep.val(); }
         self.flit.next.user = self.joined.user.val();
-        // Outside Head and Body, the value is not used.
-        if self.ready.val() & !self.no_sum.val() {
-            self.carried.d.next = self.view.halves.val();
-            if self.heads.q.val() { self.carried.d.next = self.header.tail.val(); }
-        }
+        self.carried.ready.next = self.ready.val(); self.carried.stalled.next = self.stalled.val();
+        self.carried.sum_valid.next = self.sum_valid.val(); self.carried.no_sum.next = self.no_sum.val();
+        self.carried.heads.next = self.heads.q.val(); self.carried.sum.next = self.view.halves.val();
+        self.carried.tail.next = self.header.tail.val();
         self.joined.len.next = self.header.frame_len.val(); self.joined.ports.next = self.held_template.q.val().ports;
         if self.reset.val() {
             self.state.d.next = OutputState::Idle; self.heads.d.next = false; self.covers.d.next = false;
             self.closes.d.next = false;
         }
+        self.acts.d.next = self.state.d.val() != OutputState::Idle;
         self.valid.next = (self.state.q.val() == OutputState::Tail) | (self.sum_valid.val()
             & ((self.state.q.val() == OutputState::Head) | (self.state.q.val() == OutputState::Body)));
+    }
+}
+
+/// Keeps the bytes of a beat that precede the next burst: those of the previous burst or, in the beat after the first
+/// one, those of the header.
+#[derive(LogicBlock, Default)]
+pub struct Carried {
+    pub clock: Signal<In, Clock>,
+    /// `stalled` is the complement of `ready`, and `no_sum` that of `sum_valid`, from other registers.
+    pub ready: Signal<In, Bit>,
+    pub stalled: Signal<In, Bit>,
+    pub sum_valid: Signal<In, Bit>,
+    pub no_sum: Signal<In, Bit>,
+    /// High while the first beat of a result is sent.
+    pub heads: Signal<In, Bit>,
+    pub sum: Signal<In, Halves>,
+    pub tail: Signal<In, Halves>,
+    pub held: Signal<Out, Halves>,
+    bytes: DFF<Halves>,
+    loads: Signal<Local, Bit>,
+}
+
+impl Logic for Carried {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, bytes);
+        // Outside Head and Body, the value is not used.
+        if !self.stalled.val() & !self.no_sum.val() {
+            self.bytes.d.next = self.sum.val();
+            if self.heads.val() {
+                self.bytes.d.next = self.tail.val();
+            }
+        }
+        // The two halves that contain constants of the header. Synthesis implements these constants as a reset of the
+        // registers, and the reset must not depend on the signals with the high fan-out.
+        self.loads.next = self.ready.val() & self.sum_valid.val();
+        self.bytes.d.next.h10 = self.bytes.q.val().h10;
+        self.bytes.d.next.h11 = self.bytes.q.val().h11;
+        if self.loads.val() {
+            self.bytes.d.next.h10 = self.sum.val().h10;
+            self.bytes.d.next.h11 = self.sum.val().h11;
+            if self.heads.val() {
+                self.bytes.d.next.h10 = self.tail.val().h10;
+                self.bytes.d.next.h11 = self.tail.val().h11;
+            }
+        }
+        self.held.next = self.bytes.q.val();
     }
 }
 

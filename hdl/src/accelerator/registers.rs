@@ -30,7 +30,7 @@ pub struct Registers {
     pub frame_out: Signal<In, Bit>,
     pub hazard: Signal<In, Bit>,
     pub skip: Signal<In, Bit>,
-    /// Value of a word of the tables, one cycle after `read_word`.
+    /// Value of a word of the tables, two cycles after `read_word`.
     pub table_value: Signal<In, Bits<32>>,
     pub filter: Signal<Out, Filter>,
     pub job: Signal<Out, Job>,
@@ -63,6 +63,8 @@ pub struct Registers {
     frames_out: DFF<Bits<32>>,
     hazards: DFF<Bits<32>>,
     skipped: DFF<Bits<32>>,
+    /// `skip`, one cycle later: the increment of a counter does not fit into the cycle in which `skip` is computed.
+    skips: DFF<Bit>,
     held_budget: DFF<Bits<16>>,
     word: Signal<Local, Bits<6>>,
     write_low: Signal<Local, Bits<16>>,
@@ -70,6 +72,8 @@ pub struct Registers {
     range: WordRange,
     in_map: Signal<Local, Bit>,
     writes: DFF<Bit>,
+    /// Whether the write is to FINISH_COUNT.
+    finishes: DFF<Bit>,
     refuses: DFF<Bit>,
     was_refused: DFF<Bit>,
     view: ConfigView,
@@ -79,13 +83,14 @@ impl Logic for Registers {
     #[hdl_gen]
     #[rustfmt::skip] // one line for each register
     fn update(&mut self) {
-        dff_setup!(self, clock, writes, refuses, sweeping, was_refused, at, copied,
-            frames_in, frames_out, hazards, skipped, held_budget);
+        dff_setup!(self, clock, writes, finishes, refuses, sweeping, was_refused, at, copied,
+            frames_in, frames_out, hazards, skipped, skips, held_budget);
         clock!(self, clock, copy);
         self.word.next = self.write_word.val().get_bits::<6>(0);
         self.range.word.next = self.word.val(); self.range.data.next = self.write_data.val();
         self.in_map.next = self.write.val() & !self.write_word.val().get_bits::<4>(6).any();
         self.writes.d.next = self.in_map.val() & !self.range.outside.val();
+        self.finishes.d.next = self.word.val() == 17;
         self.refuses.d.next = self.in_map.val() & self.range.outside.val();
         self.low.next = self.writes.q.val();
         if self.refuses.q.val() { self.was_refused.d.next = true; }
@@ -101,7 +106,7 @@ impl Logic for Registers {
         self.clears_sums.next = self.low.val() & (self.word.val() == 2) & self.write_data.val().get_bit(4);
         self.sets_control.next = self.low.val() & (self.word.val() == 8);
         self.sets_threshold.next = self.low.val() & (self.word.val() == 9);
-        self.starts_finish.next = self.low.val() & (self.word.val() == 17);
+        self.starts_finish.next = self.low.val() & self.finishes.q.val();
         self.selects_slot.next = self.low.val() & (self.word.val() == 28);
         self.sets_member.next = self.low.val() & (self.word.val().get_bits::<2>(4) == 2);
 
@@ -136,7 +141,8 @@ impl Logic for Registers {
         if self.frame_in.val() { self.frames_in.d.next = self.frames_in.q.val() + 1; }
         if self.frame_out.val() { self.frames_out.d.next = self.frames_out.q.val() + 1; }
         self.write_low.next = self.write_data.val().get_bits::<16>(0);
-        if self.skip.val() { self.skipped.d.next = self.skipped.q.val() + 1; }
+        self.skips.d.next = self.skip.val();
+        if self.skips.q.val() { self.skipped.d.next = self.skipped.q.val() + 1; }
         self.budget.next = self.held_budget.q.val();
         if self.low.val() & (self.word.val() == 26) { self.held_budget.d.next = self.write_low.val(); }
         if self.hazard.val() { self.hazards.d.next = self.hazards.q.val() + 1; }
@@ -175,6 +181,8 @@ pub struct WordRange {
     floats: Signal<Local, Bits<16>>,
     last_floats: Signal<Local, Bits<16>>,
     number: Signal<Local, Bits<31>>,
+    above_64: Signal<Local, Bit>,
+    above_1024: Signal<Local, Bit>,
 }
 
 impl Logic for WordRange {
@@ -185,8 +193,13 @@ impl Logic for WordRange {
         self.floats.next = self.data.val().get_bits::<16>(0);
         self.last_floats.next = self.data.val().get_bits::<16>(16);
         self.outside.next = false;
+        // Values above 64 and 1,024: comparisons would take a carry chain.
+        self.above_64.next = self.number.val().get_bits::<24>(7).any()
+            | (self.number.val().get_bit(6) & self.number.val().get_bits::<6>(0).any());
+        self.above_1024.next = self.number.val().get_bits::<20>(11).any()
+            | (self.number.val().get_bit(10) & self.number.val().get_bits::<10>(0).any());
         if self.word.val() == 9 {
-            self.outside.next = !self.number.val().any() | (self.number.val() > 64);
+            self.outside.next = !self.number.val().any() | self.above_64.val();
         }
         // Rounds and segment indices have 24 bits.
         if (self.word.val() == 10)
@@ -209,7 +222,7 @@ impl Logic for WordRange {
             self.outside.next = self.data.val().get_bits::<16>(16).any();
         }
         if self.word.val() == 17 {
-            self.outside.next = self.number.val() > 1024;
+            self.outside.next = self.above_1024.val();
         }
     }
 }

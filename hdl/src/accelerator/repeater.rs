@@ -41,13 +41,15 @@ pub struct Repeater {
     walking: DFF<Bit>,
     index: DFF<Bits<24>>,
     at: DFF<Bits<7>>,
+    /// Quarter of the Help's bitmap that contains the segment; valid if `looks` is set.
+    part: DFF<Bits<32>>,
+    looks: DFF<Bit>,
     /// Whether the Help requests this segment, and whether the segment is the last one of the range; valid if `looked`
     /// is set.
     is_wanted: DFF<Bit>,
     ends: DFF<Bit>,
     looked: DFF<Bit>,
     wanted: Signal<Local, Bits<128>>,
-    part: Signal<Local, Bits<32>>,
     shifted: Signal<Local, Bits<32>>,
     loads_help: Signal<Local, Bit>,
     steps: Signal<Local, Bit>,
@@ -62,7 +64,8 @@ impl Logic for Repeater {
     #[hdl_gen]
     #[rustfmt::skip] // one line for each step
     fn update(&mut self) {
-        dff_setup!(self, clock, request, waits, of_help, checked, over, walking, index, at, is_wanted, ends, looked);
+        dff_setup!(self, clock, request, waits, of_help, checked, over, walking, index, at, part, looks,
+            is_wanted, ends, looked);
         clock!(self, clock, lates, helps);
         self.lates.reset.next = self.reset.val(); self.helps.reset.next = self.reset.val();
         self.lates.data_in.next = self.late.val(); self.helps.data_in.next = self.help.val();
@@ -96,25 +99,26 @@ impl Logic for Repeater {
             }
         }
 
-        self.wanted.next = self.helps.data_out.val().wanted; self.part.next = self.wanted.val().get_bits::<32>(0);
-        if self.at.q.val().get_bits::<2>(5) == 1 { self.part.next = self.wanted.val().get_bits::<32>(32); }
-        if self.at.q.val().get_bits::<2>(5) == 2 { self.part.next = self.wanted.val().get_bits::<32>(64); }
-        if self.at.q.val().get_bits::<2>(5) == 3 { self.part.next = self.wanted.val().get_bits::<32>(96); }
-        self.shifted.next = self.part.val() >> bit_cast::<32, 5>(self.at.q.val().get_bits::<5>(0));
+        self.wanted.next = self.helps.data_out.val().wanted; self.part.d.next = self.wanted.val().get_bits::<32>(0);
+        if self.at.q.val().get_bits::<2>(5) == 1 { self.part.d.next = self.wanted.val().get_bits::<32>(32); }
+        if self.at.q.val().get_bits::<2>(5) == 2 { self.part.d.next = self.wanted.val().get_bits::<32>(64); }
+        if self.at.q.val().get_bits::<2>(5) == 3 { self.part.d.next = self.wanted.val().get_bits::<32>(96); }
+        self.shifted.next = self.part.q.val() >> bit_cast::<32, 5>(self.at.q.val().get_bits::<5>(0));
         self.is_wanted.d.next = self.shifted.val().get_bit(0);
         self.ends.d.next = self.at.q.val() == self.helps.data_out.val().last;
         self.steps.next = self.looked.q.val() & (!self.is_wanted.q.val() | self.loads_help.val());
-        self.looked.d.next = self.walking.q.val() & !self.steps.val();
+        self.looks.d.next = self.walking.q.val() & !self.steps.val();
+        self.looked.d.next = self.looks.d.val() & self.looks.q.val();
         self.helps.pop.next = self.steps.val() & self.ends.q.val();
         if self.steps.val() { self.index.d.next = self.index.q.val() + 1; self.at.d.next = self.at.q.val() + 1; }
-        if self.helps.pop.val() { self.walking.d.next = false; self.looked.d.next = false; }
+        if self.helps.pop.val() { self.walking.d.next = false; }
         if !self.walking.q.val() {
             self.walking.d.next = self.helps.valid.val();
             self.index.d.next = self.helps.data_out.val().index; self.at.d.next = 0.into();
         }
         if self.reset.val() {
             self.waits.d.next = false; self.checked.d.next = false;
-            self.walking.d.next = false; self.looked.d.next = false;
+            self.walking.d.next = false; self.looks.d.next = false; self.looked.d.next = false;
         }
         self.key.next.index = self.request.q.val().index; self.key.next.round = self.request.q.val().round;
         self.key.next.weight = 0.into(); self.key.next.udp_len = 0.into(); self.key.next.member = self.asker.val();

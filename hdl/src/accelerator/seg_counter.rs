@@ -67,7 +67,7 @@ pub struct SegCounter {
     /// Code of the counter to increment, from [`super::records::event`].
     pub event_code: Signal<Out, Bits<5>>,
     pub event_valid: Signal<Out, Bit>,
-    /// Selects the slot whose state the host reads. `table_value` is the value of `table_word`, one cycle later.
+    /// Selects the slot whose state the host reads. `table_value` is the value of `table_word`, two cycles later.
     pub select_slot: Signal<In, Bit>,
     pub slot: Signal<In, Bits<8>>,
     pub table_word: Signal<In, Bits<3>>,
@@ -75,8 +75,8 @@ pub struct SegCounter {
     /// High in the cycle in which a control packet of the job is forwarded.
     pub control: Signal<Out, Bit>,
     state: DFF<CounterState>,
-    /// State, decoded into registers in advance because the signals have a high fan-out. Synthesis would merge two
-    /// equal registers; `keeps_key` is therefore the complement of `takes`.
+    /// State, decoded into registers in advance because the signals have a high fan-out. While all sums are about to be
+    /// discarded, no request is taken, and `takes` is clear.
     takes: DFF<Bit>,
     keeps_key: DFF<Bit>,
     compares: DFF<Bit>,
@@ -93,6 +93,8 @@ pub struct SegCounter {
     decides_ordinary: DFF<Bit>,
     /// Set in the cycle in which the decision about `deciding` is issued.
     decides: DFF<Bit>,
+    /// Set in that cycle if `deciding` is a request rather than an ordinary frame.
+    commits: DFF<Bit>,
     may_take: Signal<Local, Bit>,
     takes_force: Signal<Local, Bit>,
     takes_header: Signal<Local, Bit>,
@@ -100,6 +102,7 @@ pub struct SegCounter {
     /// `deciding`.
     passes: Signal<Local, Bit>,
     follows: Signal<Local, Bit>,
+    proceeds: Signal<Local, Bit>,
     accepts: Signal<Local, Bit>,
     concludes: Signal<Local, Bit>,
     asked: DFF<Bit>,
@@ -113,21 +116,19 @@ impl Logic for SegCounter {
     #[hdl_gen]
     #[rustfmt::skip] // wiring, and one line for each step
     fn update(&mut self) {
-        dff_setup!(self, clock, state, takes, keeps_key, compares, clears, asked, sweep);
-        dff_setup!(self, clock, reading, deciding, has_reading, has_deciding, reads_ordinary,
-            decides_ordinary, decides);
+        dff_setup!(self, clock, state, takes, keeps_key, compares, clears, asked, sweep, decides, commits);
+        dff_setup!(self, clock, reading, deciding, has_reading, has_deciding, reads_ordinary, decides_ordinary);
         clock!(self, clock, lookup);
         self.decoder.header.next = self.header.val(); self.lookup.is_large.next = self.is_large.val();
         self.lookup.job.next = self.job.val(); self.lookup.threshold.next = self.threshold.val();
         self.lookup.fix_threshold.next = self.fix_threshold.val(); self.lookup.halted.next = self.halted.val();
         self.lookup.members.next = self.members.val(); self.lookup.switches.next = self.switches.val();
         self.lookup.reading.next = self.reading.q.val(); self.lookup.deciding.next = self.deciding.q.val();
-        self.lookup.commit.next = self.decides.q.val() & !self.decides_ordinary.q.val();
-        self.lookup.sweeping.next = self.clears.q.val();
+        self.lookup.commit.next = self.commits.q.val(); self.lookup.sweeping.next = self.clears.q.val();
         self.lookup.select_slot.next = self.select_slot.val(); self.lookup.slot.next = self.slot.val();
         self.lookup.table_word.next = self.table_word.val(); self.table_value.next =
             self.lookup.table_value.val(); self.lookup.sweep.next = self.sweep.q.val();
-        self.may_take.next = self.takes.q.val() & !self.asked.q.val() & self.room.val();
+        self.may_take.next = self.takes.q.val() & self.room.val();
         self.takes_force.next = self.may_take.val() & self.force_valid.val();
         // A control packet may change H or halt the job, so nothing is decided while it passes.
         self.takes_header.next = self.may_take.val() & !self.force_valid.val() & self.header_valid.val()
@@ -142,35 +143,37 @@ impl Logic for SegCounter {
         if self.compares.q.val() {
             self.deciding.d.next = self.reading.q.val(); self.decides_ordinary.d.next = self.reads_ordinary.q.val();
         }
-        self.passes.next = self.takes_header.val() & !self.header.val().data & !self.has_deciding.q.val();
+        // No decision is in progress, so this does not depend on whether the frame is a control packet.
+        self.passes.next = self.may_take.val() & !self.force_valid.val() & self.header_valid.val()
+            & !self.header.val().data & !self.has_deciding.q.val();
         self.follows.next = self.takes_force.val() | (self.takes_header.val() & !self.passes.val());
+        // High in state Weigh if `reading` or `deciding` will be occupied.
+        self.proceeds.next = self.has_deciding.q.val() | (self.may_take.val()
+            & (self.force_valid.val() | (self.header_valid.val() & self.header.val().data)));
         self.control.next = self.passes.val() & self.header.val().control;
-        self.accepts.next = self.decides.q.val() & !self.decides_ordinary.q.val() & self.lookup.accept.val();
+        self.accepts.next = self.commits.q.val() & self.lookup.accept.val();
         // A request without a frame that is not accepted has no effect.
         self.concludes.next = self.decides.q.val() & (self.lookup.accept.val() | !self.deciding.q.val().forced
             | self.decides_ordinary.q.val());
         self.bypass.copied.next = self.control.val(); self.bypass.member.next = self.header.val().member;
         self.bypass.trusted.next = self.control.val() & self.header.val().known & !self.header.val().malformed;
-        self.decision.next = self.bypass.decision.val(); self.event_code.next = 0.into();
-        if self.control.val() { self.event_code.next = 1.into(); }
-        if self.decides.q.val() & !self.decides_ordinary.q.val() {
-            self.decision.next = self.lookup.decision.val();
-            self.event_code.next = self.lookup.event_code.val();
+        self.decision.next = self.bypass.decision.val();
+        self.event_code.next = 0.into(); if self.control.val() { self.event_code.next = 1.into(); }
+        if self.commits.q.val() {
+            self.decision.next = self.lookup.decision.val(); self.event_code.next = self.lookup.event_code.val();
         }
         self.decision_push.next = self.passes.val() | self.concludes.val();
-        self.event_valid.next = self.passes.val() | self.concludes.val() | (self.decides.q.val()
-            & !self.decides_ordinary.q.val() & self.deciding.q.val().repeats);
+        self.event_valid.next = self.decision_push.val() | (self.commits.q.val() & self.deciding.q.val().repeats);
         self.asker.next = self.deciding.q.val().member; self.repeats.next = self.deciding.q.val().repeats;
         self.late.next.index = self.deciding.q.val().index; self.late.next.round = self.deciding.q.val().round;
-        self.late.next.member = self.deciding.q.val().member;
-        self.late_push.next = self.decides.q.val() & !self.decides_ordinary.q.val() & self.lookup.late.val();
-        self.result.next = self.lookup.result.val();
+        self.late.next.member = self.deciding.q.val().member; self.result.next = self.lookup.result.val();
+        self.late_push.next = self.commits.q.val() & self.lookup.late.val();
         self.result_push.next = self.accepts.val() & self.lookup.decision.val().last;
         self.clearing.next = self.asked.q.val();
         match self.state.q.val() {
             CounterState::Weigh => {
                 if self.follows.val() { self.has_reading.d.next = true; }
-                if self.has_deciding.q.val() | self.follows.val() { self.state.d.next = CounterState::Read; }
+                if self.proceeds.val() { self.state.d.next = CounterState::Read; }
                 else if self.asked.q.val() { self.state.d.next = CounterState::Clear; }
             }
             CounterState::Read => { self.state.d.next = CounterState::Compare; }
@@ -194,10 +197,12 @@ impl Logic for SegCounter {
             self.state.d.next = CounterState::Weigh;
             self.has_reading.d.next = false; self.has_deciding.d.next = false;
         }
-        self.takes.d.next = self.state.d.val() == CounterState::Weigh;
+        self.takes.d.next = (self.state.d.val() == CounterState::Weigh) & !self.asked.d.val();
         self.keeps_key.d.next = self.state.d.val() != CounterState::Weigh;
-        self.compares.d.next = self.state.d.val() == CounterState::Compare;
-        self.decides.d.next = (self.state.d.val() == CounterState::Compare) & self.has_deciding.d.val();
+        // Compare always follows Read, and no other state.
+        self.compares.d.next = (self.state.q.val() == CounterState::Read) & !self.reset.val();
+        self.decides.d.next = self.compares.d.val() & self.has_deciding.q.val();
+        self.commits.d.next = self.decides.d.val() & !self.decides_ordinary.q.val();
         self.clears.d.next = self.state.d.val() == CounterState::Clear;
     }
 }

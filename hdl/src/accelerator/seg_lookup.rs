@@ -35,7 +35,7 @@ pub struct SegLookup {
     pub late: Signal<Out, Bit>,
     pub decision: Signal<Out, Decision>,
     pub result: Signal<Out, ResultInfo>,
-    /// Selects the slot whose state the host reads. `table_value` is the value of `table_word`, one cycle later.
+    /// Selects the slot whose state the host reads. `table_value` is the value of `table_word`, two cycles later.
     pub select_slot: Signal<In, Bit>,
     pub slot: Signal<In, Bits<8>>,
     pub table_word: Signal<In, Bits<3>>,

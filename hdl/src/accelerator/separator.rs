@@ -19,6 +19,8 @@ pub struct Separator {
     /// Oldest beat in the queue.
     pub flit: Signal<In, Flit>,
     pub flit_valid: Signal<In, Bit>,
+    /// Complement of `flit_valid`, from another register.
+    pub flit_absent: Signal<In, Bit>,
     pub flit_pop: Signal<Out, Bit>,
     /// High if the oldest beat is to be forwarded. The beat is transferred if `bypass_ready` is also high.
     pub bypass_valid: Signal<Out, Bit>,
@@ -67,6 +69,7 @@ pub struct Separator {
     made_first: DFF<Bit>,
     made_last: DFF<Bit>,
     made_address: DFF<Bits<15>>,
+    may_take: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
     sums: Signal<Local, Bit>,
     forces: Signal<Local, Bit>,
@@ -91,8 +94,9 @@ impl Logic for Separator {
         self.bypass_copied.next = self.current.q.val().copied;
         self.sums.next = self.adds.q.val() & self.flit_valid.val() & self.burst_room.val();
         self.forces.next = self.forced.q.val() & self.burst_room.val() & !self.flush.q.val();
-        self.take.next = self.sums.val() | (self.bypass_valid.val() & self.bypass_ready.val())
-            | (self.drops.q.val() & self.flit_valid.val());
+        self.may_take.next = (self.adds.q.val() & self.burst_room.val())
+            | (self.bypasses.q.val() & self.bypass_ready.val()) | self.drops.q.val();
+        self.take.next = self.may_take.val() & self.flit_valid.val();
         self.flit_pop.next = self.take.val();
         self.passed.d.next = self.bypass_valid.val() & self.bypass_ready.val() & self.current.q.val().trusted
             & !self.reset.val();
@@ -102,7 +106,7 @@ impl Logic for Separator {
         self.emit.next = self.active.q.val()
             & ((self.flush.q.val() & self.burst_room.val()) | (self.sums.val() & self.beat.q.val().get_bit(1))
                 | self.forces.val());
-        self.finished.next = (self.take.val() & self.flit.val().last)
+        self.finished.next = (self.may_take.val() & !self.flit_absent.val() & self.flit.val().last)
             | (self.forces.val() & self.active.q.val() & self.ends.q.val());
         // Every frame has at least two beats, so the next decision arrives in time.
         self.decision_pop.next = self.decision_valid.val() & !self.knows_upcoming.q.val();

@@ -16,7 +16,7 @@ pub struct TableReader {
     pub peeks: Signal<Out, Bits<8>>,
     pub entry: Signal<In, Entry>,
     pub rounds: Signal<In, RoundsView>,
-    /// Word to output. `value` is its value, one cycle later.
+    /// Word to output. `value` is its value, two cycles later.
     pub word: Signal<In, Bits<3>>,
     pub value: Signal<Out, Bits<32>>,
     chosen: DFF<Bits<8>>,
@@ -24,7 +24,11 @@ pub struct TableReader {
     reads: DFF<Bit>,
     held: DFF<Entry>,
     held_slot: DFF<Bits<8>>,
+    /// `word`, decoded. The bits come directly from registers, because each selects a whole word.
+    picks: [DFF<Bit>; 8],
     shown: DFF<Bits<32>>,
+    words: [Signal<Local, Bits<32>>; 8],
+    picked: [Signal<Local, Bits<32>>; 8],
     state: Signal<Local, Bits<32>>,
     segment: Signal<Local, Bits<32>>,
     rules: Signal<Local, Bits<32>>,
@@ -54,14 +58,21 @@ impl Logic for TableReader {
             | (bit_cast::<32, 8>(self.rounds.val().participants0) << 8)
             | (bit_cast::<32, 8>(self.rounds.val().needed1) << 16)
             | (bit_cast::<32, 8>(self.rounds.val().participants1) << 24);
-        self.shown.d.next = self.state.val();
-        if self.word.val() == 1 { self.shown.d.next = bit_cast::<32, 24>(self.held.q.val().round); }
-        if self.word.val() == 2 { self.shown.d.next = self.segment.val(); }
-        if self.word.val() == 3 { self.shown.d.next = bit_cast::<32, 16>(self.held.q.val().previous_total); }
-        if self.word.val() == 4 { self.shown.d.next = bit_cast::<32, 24>(self.rounds.val().next_round); }
-        if self.word.val() == 5 { self.shown.d.next = bit_cast::<32, 25>(self.rounds.val().unfinished0); }
-        if self.word.val() == 6 { self.shown.d.next = bit_cast::<32, 25>(self.rounds.val().unfinished1); }
-        if self.word.val() == 7 { self.shown.d.next = self.rules.val(); }
+        self.words[0].next = self.state.val();
+        self.words[1].next = bit_cast::<32, 24>(self.held.q.val().round);
+        self.words[2].next = self.segment.val();
+        self.words[3].next = bit_cast::<32, 16>(self.held.q.val().previous_total);
+        self.words[4].next = bit_cast::<32, 24>(self.rounds.val().next_round);
+        self.words[5].next = bit_cast::<32, 25>(self.rounds.val().unfinished0);
+        self.words[6].next = bit_cast::<32, 25>(self.rounds.val().unfinished1);
+        self.words[7].next = self.rules.val();
+        for i in 0..8 {
+            self.picks[i].clock.next = self.clock.val(); self.picks[i].d.next = self.word.val() == i.to_bits();
+            self.picked[i].next = 0.into();
+            if self.picks[i].q.val() { self.picked[i].next = self.words[i].val(); }
+        }
+        self.shown.d.next = self.picked[0].val() | self.picked[1].val() | self.picked[2].val() | self.picked[3].val()
+            | self.picked[4].val() | self.picked[5].val() | self.picked[6].val() | self.picked[7].val();
         self.value.next = self.shown.q.val();
     }
 }

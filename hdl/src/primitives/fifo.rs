@@ -70,11 +70,9 @@ impl<D: Synth, const N: usize, const MARGIN: usize> Logic for Fifo<D, N, MARGIN>
         self.valid.next = self.filled.q.val();
         self.empty.next = self.is_empty.q.val();
         self.room.next = self.has_room.q.val();
-        self.next_count.next = self.count.q.val();
-        if self.push.val() & !self.pop.val() {
-            self.next_count.next = self.count.q.val() + 1;
-        }
-        if !self.push.val() & self.pop.val() {
+        // `push` may arrive late in the cycle, and therefore only enables the change.
+        self.next_count.next = self.count.q.val() + 1;
+        if self.pop.val() {
             self.next_count.next = self.count.q.val() - 1;
         }
         if self.push.val() {
@@ -83,7 +81,9 @@ impl<D: Synth, const N: usize, const MARGIN: usize> Logic for Fifo<D, N, MARGIN>
         if self.pop.val() {
             self.read_at.d.next = self.read_at.q.val() + 1;
         }
-        self.count.d.next = self.next_count.val();
+        if self.push.val() ^ self.pop.val() {
+            self.count.d.next = self.next_count.val();
+        }
         // These values come only from registers, so that push and pop may arrive late in the cycle.
         if self.pop.val() {
             self.filled.d.next = self.count.q.val() != 1;

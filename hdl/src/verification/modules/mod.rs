@@ -23,7 +23,7 @@ use crate::accelerator::help_reader::HelpReader;
 use crate::accelerator::ingress::Ingress;
 use crate::accelerator::member_table::MemberTable;
 use crate::accelerator::merge::{AddPorts, Merge};
-use crate::accelerator::output_module::{JoinBeats, OutputModule};
+use crate::accelerator::output_module::{Carried, JoinBeats, OutputModule};
 use crate::accelerator::records::Entry;
 use crate::accelerator::registers::{ConfigView, Registers, WordRange};
 use crate::accelerator::repeater::Repeater;
@@ -162,8 +162,9 @@ pub const MODULES: &[Module] = modules! {
     }
     "add_ports" = AddPorts::default(), [] { flit, adds, ports }
     "output_module" = OutputModule::default(), [clock] {
-        reset, pace, template, info, info_valid, sum, sum_valid, no_sum, ready
+        reset, pace, template, info, info_valid, sum, sum_valid, no_sum, ready, stalled
     }
+    "carried" = Carried::default(), [clock] { ready, stalled, sum_valid, no_sum, heads, sum, tail }
     "join_beats" = JoinBeats::default(), [] { earlier, later, head, heads, covers, len, ports }
     "registers" = Registers::default(), [clock] {
         reset, write, write_word, write_data, read_word, status, counter, frame_in, frame_out, hazard, skip,
@@ -194,7 +195,7 @@ pub const MODULES: &[Module] = modules! {
         key, accept, first, last, members, total, wraps, floats, address, bank, has_previous, previous_total
     }
     "separator" = Separator::default(), [clock] {
-        reset, decision, decision_valid, flit, flit_valid, bypass_ready, burst_room
+        reset, decision, decision_valid, flit, flit_valid, flit_absent, bypass_ready, burst_room
     }
     "table_reader" = TableReader::default(), [clock] { select, slot, entry, rounds, word }
     "slicer" = Slicer::default(), [clock] { data, take, cut, tail, blank }
