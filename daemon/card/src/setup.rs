@@ -125,11 +125,8 @@ impl JobSetup {
     #[must_use]
     pub fn control(&self, is_halted: bool) -> (u16, u32) {
         let halted = if is_halted { HALTED } else { 0 };
-        (offset::CONTROL, self.takes() | halted | u32::from(self.pace) << 8)
-    }
-
-    fn takes(&self) -> u32 {
-        TAKES | if self.forwards_strangers { FORWARDS_STRANGERS } else { 0 }
+        let strangers = if self.forwards_strangers { FORWARDS_STRANGERS } else { 0 };
+        (offset::CONTROL, TAKES | halted | strangers | u32::from(self.pace) << 8)
     }
 
     /// Returns the write that makes the accelerator forward all frames as ordinary traffic.

@@ -204,11 +204,17 @@ impl Runtime {
     }
 
     /// Brings the card into step with the core, and sends everything that the core has queued.
-    fn settle(&mut self, now: Instant) -> io::Result<()> {
+    fn send_queued(&mut self) -> io::Result<()> {
         if let Some(card) = &mut self.card {
             card.sync(&mut self.switch).map_err(io::Error::other)?;
         }
         transmit(&mut self.switch, &mut self.ports, self.card.as_ref());
+        Ok(())
+    }
+
+    /// Works like [`Self::send_queued`], and then lets the card process its frames.
+    fn settle(&mut self, now: Instant) -> io::Result<()> {
+        self.send_queued()?;
         match &mut self.card {
             Some(card) => card.turn(now, &mut self.switch, &mut self.ports).map_err(io::Error::other),
             None => Ok(()),
@@ -267,10 +273,7 @@ impl Runtime {
                     ),
                     (Err(error), _) => self.switch.handle_invalid(now, error),
                 }
-                if let Some(card) = &mut self.card {
-                    card.sync(&mut self.switch).map_err(io::Error::other)?;
-                }
-                transmit(&mut self.switch, &mut self.ports, self.card.as_ref());
+                self.send_queued()?;
             }
         }
         if any && let Some(card) = &mut self.card {
